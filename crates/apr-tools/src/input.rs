@@ -323,6 +323,7 @@ fn opening_failure(error: model_file::Error, source: &Source, rules: &Rules) -> 
                 false => failure,
             }
         }
+        Format::Foreign(_) => source.relabel(failure),
         Format::SafeTensors | Format::Sealed => {
             if path.is_dir() {
                 return folder::describe(failure, path);

@@ -126,6 +126,17 @@ impl Warning {
         Self { kind, message: warning.to_string() }
     }
 
+    /// A note about a file of another program.
+    #[cfg(feature = "foreign")]
+    #[must_use]
+    pub fn of_foreign(note: &foreign_tensors::Note) -> Self {
+        let message = match note.place.as_str() {
+            "" => note.text.clone(),
+            place => alloc::format!("{}: {}", json_scan::Visible(place), note.text),
+        };
+        Self { kind: "foreign", message }
+    }
+
     /// A warning about an `.apr` file of version 2.
     #[must_use]
     pub fn of_v2(warning: &v2::Warning) -> Self {
@@ -195,6 +206,15 @@ impl<R: ReadAt> ModelFile<R> {
                 }
                 Err(_) => Vec::new(),
             },
+            #[cfg(feature = "foreign")]
+            Contents::Foreign(file) => {
+                let entries = file.model().entries().iter();
+                let entry = |(path, json): &(String, String)| match json_scan::unescape(json) {
+                    Some(value) => text(path.clone(), &value),
+                    None => (path.clone(), MetadataValue::Json(json.clone())),
+                };
+                entries.map(entry).collect()
+            }
             #[cfg(feature = "sealed")]
             Contents::Sealed(header) => {
                 header.public_declared().iter().map(|(key, value)| text(key.clone(), value)).collect()

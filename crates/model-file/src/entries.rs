@@ -5,6 +5,7 @@
 //! | safetensors | as they are |
 //! | `.apr` version 1 | the model's name (`apr.model`); each string among the custom keys; `apr.metadata` is JSON of the rest; `apr.quality` if there is a score |
 //! | `.apr` version 2 | each member that is a string; `apr2.metadata` is JSON of the rest |
+//! | foreign formats | what is no tensor, by its path: strings as they are, other values as JSON; each alias of a tensor with the name that is kept |
 //! | GGUF | each key that is a string; `gguf.metadata` is a JSON list of all keys, with the values of the others |
 //!
 //! [`to_apr_v1`], [`to_apr_v2`] and [`to_gguf`] convert entries to the metadata of a format. [`Exported`] names what JSON cannot represent.
@@ -79,6 +80,8 @@ impl<R: ReadAt> ModelFile<R> {
             }
             #[cfg(feature = "gguf")]
             Contents::Gguf(file) => gguf::of_header(&file.header()?),
+            #[cfg(feature = "foreign")]
+            Contents::Foreign(file) => Exported { entries: of_foreign(file.model()), lost: Vec::new() },
             #[cfg(feature = "sealed")]
             Contents::Sealed(_) => Exported::default(),
         })
@@ -201,6 +204,17 @@ fn of_apr_v2(metadata: &v2::Metadata, totals: Totals) -> Entries {
         entries.insert(OF_APR_V2.to_owned(), object(&rest));
     }
     entries
+}
+
+/// Strings as they are, other values as JSON, and the aliases as safetensors' `save_model` records them.
+#[cfg(feature = "foreign")]
+fn of_foreign(model: &foreign_tensors::Model) -> Entries {
+    let text = |json: &String| {
+        json_scan::unescape(json).map_or_else(|| json.clone(), alloc::borrow::Cow::into_owned)
+    };
+    let values = model.entries().iter().map(|(path, json)| (path.clone(), text(json)));
+    let aliases = model.aliases().iter().map(|alias| (alias.name.clone(), alias.of.clone()));
+    values.chain(aliases).collect()
 }
 
 /// An object with these members, whose values are JSON.

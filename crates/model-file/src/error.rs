@@ -134,6 +134,8 @@ located_error::errors! {
         Gguf(gguf_core::Error) if "gguf";
         /// A sealed file.
         Sealed(apr_sealed::Error) if "sealed";
+        /// A file of another program.
+        Foreign(foreign_tensors::Error) if "foreign";
         /// A model and its tensors.
         Model(apr_models::Error);
         /// A file that cannot be opened.

@@ -32,6 +32,9 @@ pub enum ModelFormat {
     Gguf,
     /// A sealed file: a file of any format, encrypted in chunks and signed.
     Sealed,
+    /// A format of another program: its tensors are read.
+    #[cfg(feature = "foreign")]
+    Foreign(foreign_format::Format),
 }
 
 impl FileKind {
@@ -55,7 +58,7 @@ impl FileKind {
         ModelFormat::of_damaged_magic(first).map_or(Self::Unknown, Self::Model)
     }
 
-    /// The kind by the first bytes of a source.
+    /// The kind by the first bytes of a source, and by the directory of a ZIP archive where such files are read.
     ///
     /// # Errors
     ///
@@ -65,7 +68,13 @@ impl FileKind {
         let len = usize::try_from(source.total_len()).map_or(PREFIX, |len| len.min(PREFIX));
         let (first, _) = first.split_at_mut(len);
         source.read_exact_at(0, first)?;
-        Ok(Self::of(first))
+        match Self::of(first) {
+            #[cfg(feature = "foreign")]
+            Self::Foreign(_) => {
+                Self::identify(source.total_len(), |offset, out| source.read_exact_at(offset, out))
+            }
+            kind => Ok(kind),
+        }
     }
 
     /// The kind of a file of `len` bytes, of which `read(offset, buf)` fills `buf` with those at `offset`: the directory of a ZIP
@@ -91,6 +100,8 @@ impl FileKind {
     pub const fn expected(self) -> ModelFormat {
         match self {
             Self::Model(format) => format,
+            #[cfg(feature = "foreign")]
+            Self::Foreign(format) if foreign_tensors::is_supported(format) => ModelFormat::Foreign(format),
             Self::Foreign(_) | Self::Unknown => ModelFormat::SafeTensors,
         }
     }
@@ -116,10 +127,10 @@ impl FileKind {
 }
 
 impl ModelFormat {
-    /// Every format.
+    /// Every format of this project.
     pub const ALL: [Self; 5] = [Self::SafeTensors, Self::AprV1, Self::AprV2, Self::Gguf, Self::Sealed];
 
-    /// `safetensors`, `apr`, `gguf` or `sealed`, as descriptions name it; [`version`](Self::version) tells the two of `.apr` apart.
+    /// `safetensors`, `apr`, `gguf`, `sealed`, or the name of a foreign format such as `torch`, as descriptions name it; [`version`](Self::version) tells the two of `.apr` apart.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -127,6 +138,8 @@ impl ModelFormat {
             Self::AprV1 | Self::AprV2 => "apr",
             Self::Gguf => "gguf",
             Self::Sealed => "sealed",
+            #[cfg(feature = "foreign")]
+            Self::Foreign(format) => format.name(),
         }
     }
 
@@ -136,7 +149,7 @@ impl ModelFormat {
         match self {
             Self::AprV1 => Some(1),
             Self::AprV2 => Some(2),
-            Self::SafeTensors | Self::Gguf | Self::Sealed => None,
+            _ => None,
         }
     }
 
@@ -146,7 +159,7 @@ impl ModelFormat {
         match self {
             Self::AprV1 => "apr1",
             Self::AprV2 => "apr2",
-            Self::SafeTensors | Self::Gguf | Self::Sealed => self.name(),
+            _ => self.name(),
         }
     }
 
@@ -165,6 +178,8 @@ impl ModelFormat {
             Self::AprV2 => "an .apr model (version 2)",
             Self::Gguf => "a GGUF model",
             Self::Sealed => "a sealed file",
+            #[cfg(feature = "foreign")]
+            Self::Foreign(format) => format.title(),
         }
     }
 

@@ -31,6 +31,8 @@ mod apr_v1;
 mod apr_v2;
 #[cfg(feature = "gguf")]
 mod gguf;
+#[cfg(feature = "foreign")]
+mod foreign;
 mod model_file;
 #[cfg(feature = "tensor-models")]
 pub mod entries;
@@ -49,6 +51,8 @@ pub use crate::blocks::halves;
 pub use crate::description::gguf_scalar;
 pub use crate::description::{Description, MetadataValue, TensorDescription, Warning};
 pub use crate::error::{Error, ErrorKind};
+#[cfg(feature = "foreign")]
+pub use crate::foreign::Foreign;
 #[cfg(feature = "gguf")]
 pub use crate::gguf::Gguf;
 pub use crate::kind::{FileKind, ModelFormat};

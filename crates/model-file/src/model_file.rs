@@ -27,6 +27,8 @@ use crate::content::Content;
 #[cfg(feature = "sealed")]
 use crate::content::SealedContent;
 use crate::error::{Error, ErrorKind};
+#[cfg(feature = "foreign")]
+use crate::foreign::Foreign;
 #[cfg(feature = "gguf")]
 use crate::gguf::Gguf;
 use crate::options::OpenOptions;
@@ -69,6 +71,9 @@ pub enum Contents {
     /// GGUF.
     #[cfg(feature = "gguf")]
     Gguf(Box<Gguf>),
+    /// A file of another program.
+    #[cfg(feature = "foreign")]
+    Foreign(Box<Foreign>),
     /// A sealed file for which no keys were given.
     #[cfg(feature = "sealed")]
     Sealed(Box<SealedHeader>),
@@ -113,7 +118,11 @@ impl ModelFile<FileSource> {
             let file = st_mmap::SafeTensorsFile::from_source(source, path, read)?;
             return Ok(Self::of_files(SafeTensors::File(file)));
         }
-        Self::of_source(source, kind, options)
+        #[cfg(feature = "foreign")]
+        let beside = &foreign_tensors::Folder::of_file(path);
+        #[cfg(not(feature = "foreign"))]
+        let beside = &();
+        Self::of_source(source, kind, beside, options)
     }
 
     /// Opens a folder or an index of shards.
@@ -154,6 +163,17 @@ impl<'data> ModelFile<&'data [u8]> {
     }
 }
 
+/// The files beside a file.
+#[cfg(feature = "foreign")]
+type Beside = dyn foreign_tensors::Companions;
+#[cfg(not(feature = "foreign"))]
+type Beside = ();
+
+#[cfg(feature = "foreign")]
+const NOTHING_BESIDE: &Beside = &foreign_tensors::NoCompanions;
+#[cfg(not(feature = "foreign"))]
+const NOTHING_BESIDE: &Beside = &();
+
 impl<R: ReadAt> ModelFile<R> {
     /// Opens a file wherever its bytes are.
     ///
@@ -165,16 +185,21 @@ impl<R: ReadAt> ModelFile<R> {
     /// Those of the reader of the format that [`FileKind::of`] detects, and of the source.
     pub fn read(source: R, options: &OpenOptions<'_>) -> Result<Self, Error> {
         let kind = FileKind::of_source(&source)?;
-        Self::of_source(source, kind, options)
+        Self::of_source(source, kind, NOTHING_BESIDE, options)
     }
 
-    fn of_source(source: R, kind: FileKind, options: &OpenOptions<'_>) -> Result<Self, Error> {
+    fn of_source(
+        source: R,
+        kind: FileKind,
+        beside: &Beside,
+        options: &OpenOptions<'_>,
+    ) -> Result<Self, Error> {
         #[cfg(feature = "sealed")]
         if kind.expected() == ModelFormat::Sealed {
             return Self::of_sealed(source, options);
         }
         let content = Content::Source(source);
-        let contents = Self::read_contents(&content, kind, options)?;
+        let contents = Self::read_contents(&content, kind, beside, options)?;
         Ok(Self { content, contents, is_sealed: false })
     }
 
@@ -191,13 +216,18 @@ impl<R: ReadAt> ModelFile<R> {
         if kind.expected() == ModelFormat::Sealed {
             return Err(ErrorKind::ForeignFormat { found: kind }.into());
         }
-        let contents = Self::read_contents(&content, kind, options)?;
+        let contents = Self::read_contents(&content, kind, NOTHING_BESIDE, options)?;
         Ok(Self { content, contents, is_sealed: true })
     }
 
     fn read_contents(
         content: &Content<R>,
         kind: FileKind,
+        #[cfg_attr(
+            not(feature = "foreign"),
+            allow(unused_variables, reason = "for files of other programs")
+        )]
+        beside: &Beside,
         options: &OpenOptions<'_>,
     ) -> Result<Contents, Error> {
         let read = options.read_options();
@@ -210,6 +240,16 @@ impl<R: ReadAt> ModelFile<R> {
             FileKind::Model(ModelFormat::Gguf) => Contents::Gguf(Box::new(Gguf::read(content, &read.gguf)?)),
             #[allow(unreachable_patterns, reason = "GGUF without its feature")]
             FileKind::Model(ModelFormat::Sealed | ModelFormat::Gguf) => {
+                return Err(ErrorKind::ForeignFormat { found: kind }.into());
+            }
+            #[cfg(feature = "foreign")]
+            FileKind::Foreign(format) | FileKind::Model(ModelFormat::Foreign(format))
+                if Foreign::is_supported(format) =>
+            {
+                Contents::Foreign(Box::new(Foreign::read(content, beside, &options.foreign)?))
+            }
+            #[cfg(feature = "foreign")]
+            FileKind::Model(ModelFormat::Foreign(_)) => {
                 return Err(ErrorKind::ForeignFormat { found: kind }.into());
             }
             FileKind::Foreign(format) => {
@@ -231,13 +271,15 @@ impl<R: ReadAt> ModelFile<R> {
 
     /// The format; of a sealed file that was opened, that of the file inside it.
     #[must_use]
-    pub const fn format(&self) -> ModelFormat {
+    pub fn format(&self) -> ModelFormat {
         match &self.contents {
             Contents::SafeTensors(_) => ModelFormat::SafeTensors,
             Contents::AprV1(_) => ModelFormat::AprV1,
             Contents::AprV2(_) => ModelFormat::AprV2,
             #[cfg(feature = "gguf")]
             Contents::Gguf(_) => ModelFormat::Gguf,
+            #[cfg(feature = "foreign")]
+            Contents::Foreign(file) => ModelFormat::Foreign(file.model().format()),
             #[cfg(feature = "sealed")]
             Contents::Sealed(_) => ModelFormat::Sealed,
         }
@@ -360,6 +402,8 @@ impl<R: ReadAt> ModelFile<R> {
             Contents::AprV2(file) => file.tensors(&self.content),
             #[cfg(feature = "gguf")]
             Contents::Gguf(file) => Ok(file.tensors(&self.content)),
+            #[cfg(feature = "foreign")]
+            Contents::Foreign(file) => Ok(file.tensors(&self.content)),
             #[cfg(feature = "sealed")]
             Contents::Sealed(_) => Ok(Vec::new()),
         }
@@ -476,6 +520,10 @@ impl<R: ReadAt> ModelFile<R> {
                 for warning in file.index().warnings() {
                     warnings.push(crate::Warning::of_v2(warning));
                 }
+            }
+            #[cfg(feature = "foreign")]
+            Contents::Foreign(file) => {
+                warnings.extend(file.model().notes().iter().map(crate::Warning::of_foreign));
             }
             _ => {}
         }

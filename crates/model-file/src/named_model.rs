@@ -101,6 +101,9 @@ impl<R: ReadAt> ModelFile<R> {
             Contents::AprV2(file) => Some(file.index().metadata().other.get(key)?.as_str()?.into_owned()),
             #[cfg(feature = "gguf")]
             Contents::Gguf(file) => file.header().ok()?.get(key)?.as_str().map(Into::into),
+            // No other program names our models.
+            #[cfg(feature = "foreign")]
+            Contents::Foreign(_) => None,
             #[cfg(feature = "sealed")]
             Contents::Sealed(_) => None,
         }
@@ -129,6 +132,8 @@ impl<R: ReadAt> ModelFile<R> {
             Contents::AprV1(file) => {
                 Ok(NamedModel::of_apr_v1(Arc::clone(self.decoded(file)?), &file.info().metadata))
             }
+            #[cfg(feature = "foreign")]
+            Contents::Foreign(_) => Err(ErrorKind::NoModel.into()),
             #[cfg(feature = "tensor-models")]
             _ => self.tensor_model(),
             #[cfg(not(feature = "tensor-models"))]

@@ -75,6 +75,8 @@ impl ReadOptions {
 pub struct OpenOptions<'k> {
     read: ReadOptions,
     pub(crate) inflation: Inflation,
+    #[cfg(feature = "foreign")]
+    pub(crate) foreign: foreign_tensors::Options,
     #[cfg(feature = "sealed")]
     access: Option<Access<'k>>,
     #[cfg(feature = "sealed")]
@@ -102,6 +104,14 @@ impl<'k> OpenOptions<'k> {
     #[must_use]
     pub fn with_read_options(mut self, options: ReadOptions) -> Self {
         self.read = options;
+        self
+    }
+
+    /// With what of the files of other programs is read, and limits on it.
+    #[cfg(feature = "foreign")]
+    #[must_use]
+    pub fn with_foreign(mut self, options: foreign_tensors::Options) -> Self {
+        self.foreign = options;
         self
     }
 

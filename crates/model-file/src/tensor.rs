@@ -44,6 +44,9 @@ pub struct Tensor<'m> {
     /// If this shows other bytes than are stored.
     #[cfg(feature = "quantize")]
     shown: Option<Shown>,
+    /// The tensor that this is another name of.
+    #[cfg(feature = "foreign")]
+    alias_of: Option<&'m str>,
 }
 
 /// Totals over several tensors.
@@ -94,6 +97,9 @@ enum Place<'m> {
     #[cfg(feature = "gguf")]
     Swapped(Origin<'m>, Option<Swap>),
     Memory(&'m [u8]),
+    /// Made of the bytes of a file of another program.
+    #[cfg(feature = "foreign")]
+    Foreign(crate::foreign::Place<'m>),
 }
 
 /// The bytes from this offset on of a file, or of the original inside a sealed file.
@@ -131,6 +137,8 @@ impl<'m> Tensor<'m> {
             place,
             #[cfg(feature = "quantize")]
             shown: None,
+            #[cfg(feature = "foreign")]
+            alias_of: None,
         }
     }
 
@@ -147,6 +155,8 @@ impl<'m> Tensor<'m> {
             place,
             #[cfg(feature = "quantize")]
             shown: None,
+            #[cfg(feature = "foreign")]
+            alias_of: None,
         }
     }
 
@@ -169,6 +179,8 @@ impl<'m> Tensor<'m> {
             place,
             #[cfg(feature = "quantize")]
             shown: None,
+            #[cfg(feature = "foreign")]
+            alias_of: None,
         }
     }
 
@@ -185,7 +197,7 @@ impl<'m> Tensor<'m> {
         let swap = match dtype {
             TensorType::Known(dtype) if dtype.is_quantized() => Swap::blocks(dtype),
             TensorType::Known(dtype) => Some(Swap::plain(dtype.block_bytes())),
-            TensorType::Unknown(_) => None,
+            TensorType::Unknown(_) | TensorType::Other(_) => None,
         };
         let place = match endian {
             Endian::Little => Place::Stored(origin),
@@ -200,7 +212,61 @@ impl<'m> Tensor<'m> {
             place,
             #[cfg(feature = "quantize")]
             shown: None,
+            #[cfg(feature = "foreign")]
+            alias_of: None,
         }
+    }
+}
+
+#[cfg(feature = "foreign")]
+impl<'m> Tensor<'m> {
+    /// Of a file of another program, whose bytes are in the file as they are if `is_stored`.
+    pub(crate) fn of_foreign(
+        (name, dtype): (&'m str, TensorType),
+        (shape, byte_len): (&'m [usize], u64),
+        place: crate::foreign::Place<'m>,
+        is_stored: bool,
+    ) -> Self {
+        let place = if is_stored { Place::Stored(place.origin) } else { Place::Foreign(place) };
+        let elements = shape.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
+        Self {
+            name,
+            dtype,
+            shape,
+            elements,
+            byte_len,
+            place,
+            #[cfg(feature = "quantize")]
+            shown: None,
+            alias_of: None,
+        }
+    }
+
+    pub(crate) fn as_alias_of(self, name: &'m str) -> Self {
+        Self { alias_of: Some(name), ..self }
+    }
+
+    /// Whether a format of this project has the type.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Foreign`] of what cannot be represented, with the reason; [`ErrorKind::UnknownEncoding`].
+    pub fn check_type(&self) -> Result<(), Error> {
+        if let Place::Foreign(place) = self.place {
+            place.check().map_err(|error| error.of_tensor(self.name))?;
+        }
+        match self.dtype {
+            TensorType::Other(_) => {
+                Err(Error::from(ErrorKind::UnknownEncoding { found: self.dtype }).of_tensor(self.name))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The tensor that this is another name of, for the same elements of the same storage.
+    #[must_use]
+    pub const fn alias_of(&self) -> Option<&'m str> {
+        self.alias_of
     }
 }
 
@@ -367,6 +433,8 @@ impl<'m> Tensor<'m> {
             Place::Swapped(origin, _) => Some(origin.offset),
             Place::Stored(origin) => Some(origin.offset),
             Place::Memory(_) => None,
+            #[cfg(feature = "foreign")]
+            Place::Foreign(_) => None,
         }
     }
 
@@ -412,6 +480,8 @@ impl<'m> Tensor<'m> {
             Place::Swapped(origin, Some(swap)) => {
                 swap.read(offset, buf, self.byte_len, |offset, buf| origin.read(offset, buf, self.name))
             }
+            #[cfg(feature = "foreign")]
+            Place::Foreign(place) => place.read(offset, buf).map_err(|error| error.of_tensor(self.name)),
             Place::Memory(data) => {
                 let bytes =
                     usize::try_from(offset).ok().and_then(|offset| data.get(offset..)?.get(..buf.len()));

@@ -69,6 +69,7 @@ pub(crate) fn inspect<'py>(
             dict.set_item("metadata", metadata)?;
         }
         Contents::Gguf(file) => add_gguf(&dict, file)?,
+        Contents::Foreign(_) => {}
     }
     Ok(dict)
 }

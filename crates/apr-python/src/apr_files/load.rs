@@ -79,6 +79,7 @@ fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded,
         Some(ModelFormat::Gguf) => {
             return Err(foreign("a GGUF file, which holds tensors of a network and no model that predicts"));
         }
+        Some(ModelFormat::Foreign(format)) => return Err(foreign(format.title())),
         None => {}
     }
     let file = look(&bytes, &options).map_err(|refusal| or_damage(refusal, &bytes))?;

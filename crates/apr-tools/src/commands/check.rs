@@ -218,6 +218,7 @@ fn sound(source: Source, rules: &Rules, console: &Console) -> Result<Sound, Refu
         Format::AprV1 => apr::model(source, rules).map_err(Refusal::Unsound),
         Format::AprV2 => apr::tensors(source, rules).map_err(Refusal::Unsound),
         Format::Gguf => gguf::tensors(source, rules, console).map_err(Refusal::Unsound),
+        Format::Foreign(_) => foreign(source, rules).map_err(Refusal::Unsound),
         Format::SafeTensors | Format::Sealed => match Model::with_problems(source, rules) {
             Err(failure) => Err(Refusal::Unsound(failure)),
             Ok((_, problems)) if !problems.is_empty() => Err(Refusal::Shards(problems)),
@@ -242,6 +243,19 @@ fn verify(checkpoint: &Checkpoint, rules: &Rules, verification: Verification) ->
     let mut sound = Sound::new(Content::Tensors { tensors, bytes, shards: None, verified, checksum: None });
     if verified.is_none() {
         sound.warnings.push("no manifest: nothing was verified but the headers".to_owned());
+    }
+    Ok(sound)
+}
+
+/// A file of another program: with what was left out of it as warnings.
+fn foreign(source: Source, rules: &Rules) -> Result<Sound, Failure> {
+    let model = Model::from_source(source, rules)?;
+    let mut sound = count(&model)?;
+    sound.warnings.extend(model.file().warnings().into_iter().map(|warning| warning.message));
+    for tensor in model.tensors()? {
+        if let Err(failure) = tensor.check_type() {
+            sound.warnings.push(failure.to_string());
+        }
     }
     Ok(sound)
 }

@@ -173,10 +173,12 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
         console.remark(disagreement);
     }
     let table = model.table().filter(|_| blocks == Blocks::Nearest || target.is_gguf());
-    let all = match table {
+    let mut all = match table {
         Some(table) => vec![table],
         None => model.tensors()?,
     };
+    // One copy is written; the metadata says which names stand for it.
+    all.retain(|tensor| tensor.alias_of().is_none());
     let mut selected: Vec<Tensor<'_>> =
         all.iter().filter(|tensor| request.selection.includes(tensor.name())).copied().collect();
     if selected.is_empty() && !all.is_empty() {
@@ -221,8 +223,8 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
         _ => failure,
     };
     match format {
-        // No model comes out of a sealed file here, and none is written as one.
-        Format::SafeTensors | Format::Sealed => {
+        // No model comes out of a sealed file here, and none is written as one, or in a foreign format.
+        Format::SafeTensors | Format::Sealed | Format::Foreign(_) => {
             let options = WriteOptions { metadata, ..layout };
             let plan = Plan::new(tensors(), &options).map_err(of_names).map_err(at_input)?;
             rewrite::write_and_report(&plan, &job, &options, console)?;

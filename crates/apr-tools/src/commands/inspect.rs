@@ -3,6 +3,7 @@
 mod apr_model;
 mod apr_tensors;
 mod checkpoints;
+mod foreign;
 mod gguf;
 mod protection;
 mod quantization;
@@ -102,6 +103,12 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
                 console.remark("GGUF has no checksum: `apr check` looks at the numbers, `apr tensors --digest` gives digests");
             }
             gguf::run(source, &rules, extent, console)?;
+        }
+        Format::Foreign(_) => {
+            if verify {
+                console.remark("nothing to verify here: `apr scan` says what loading the file would run");
+            }
+            foreign::run(source, &rules, extent, console)?;
         }
         Format::SafeTensors | Format::Sealed => {
             if verify {

@@ -178,7 +178,7 @@ impl Wanted {
         let by_input = match model.contents() {
             Contents::Gguf(_) => Some(TargetFormat::Gguf),
             Contents::AprV1(_) | Contents::AprV2(_) => Some(TargetFormat::Apr),
-            Contents::SafeTensors(_) | Contents::Sealed(_) => None,
+            Contents::SafeTensors(_) | Contents::Foreign(_) | Contents::Sealed(_) => None,
         };
         self.format.or(by_name).or(by_input).ok_or_else(|| {
             Failure::new(CODE_USAGE, "the name of the output does not say in what format it is to be")

@@ -74,6 +74,11 @@ impl<'m> Tensor<'m> {
         self.tensor.check_order().map_err(|error| self.failure(error))
     }
 
+    /// As [`model_file::Tensor::check_type`].
+    pub(crate) fn check_type(&self) -> Result<(), Failure> {
+        self.tensor.check_type().map_err(|error| self.failure(error))
+    }
+
     /// As [`model_file::Tensor::read`].
     pub(crate) fn read(&self, offset: u64, buf: &mut [u8]) -> Result<(), Failure> {
         self.tensor.read(offset, buf).map_err(|error| self.failure(error))

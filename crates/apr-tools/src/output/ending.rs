@@ -31,11 +31,11 @@ impl Ending {
         }
     }
 
-    /// The one that files of this format have.
+    /// The one that files of this format have, or are converted to.
     const fn of_format(format: Format) -> Self {
         match format {
             // No model is written as a sealed file.
-            Format::SafeTensors | Format::Sealed => Self::SafeTensors,
+            Format::SafeTensors | Format::Sealed | Format::Foreign(_) => Self::SafeTensors,
             Format::AprV1 | Format::AprV2 => Self::Apr,
             Format::Gguf => Self::Gguf,
         }
@@ -88,8 +88,9 @@ impl Ending {
     /// A sentence about a file of this format whose name says another one.
     pub(crate) fn disagreement(format: Format, path: &Path) -> Option<String> {
         let extension = path.extension()?;
-        let is_other = OTHERS.iter().any(|other| extension.eq_ignore_ascii_case(other))
-            || Self::of_name(path).is_some_and(|ending| ending != Self::of_format(format));
+        let is_foreign = matches!(format, Format::Foreign(_));
+        let is_other = !is_foreign && OTHERS.iter().any(|other| extension.eq_ignore_ascii_case(other))
+            || Self::of_name(path).is_some_and(|ending| is_foreign || ending != Self::of_format(format));
         let extension = extension.to_string_lossy();
         (is_other && path.is_file())
             .then(|| format!("the name ends in .{extension}, but the content is {}", format.title()))

@@ -140,6 +140,8 @@ fn describe_format(file: &ModelFile, json: &mut Json) -> Result<bool, Failure> {
             let declared = declared.map(|key| crate::keys::signer_json(&key, false));
             json.raw("declaredSigner", declared.as_deref().unwrap_or("null"));
         }
+        #[allow(unreachable_patterns, reason = "kinds that model-file has only with features of its own")]
+        _ => {}
     }
     Ok(is_undecoded)
 }

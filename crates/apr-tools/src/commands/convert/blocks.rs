@@ -1,6 +1,7 @@
 //! Conversion of quantized tensors to a format with other blocks, or none.
 
 use apr_quant::Dtype;
+use tensor_dtype::TensorType;
 
 use crate::error::Failure;
 
@@ -26,7 +27,9 @@ pub(super) fn fit(tensors: &mut [Tensor<'_>], to: Format, blocks: Blocks) -> Res
     for tensor in tensors {
         let fitted = match (to, tensor.dtype()) {
             (_, dtype) if dtype.element().is_some() => continue,
-            (Format::AprV1 | Format::Sealed, _) => continue,
+            (_, TensorType::Other(_)) => return tensor.check_type().map(|()| changed),
+            // Not written.
+            (Format::AprV1 | Format::Sealed | Format::Foreign(_), _) => continue,
             (Format::AprV2, dtype) if dtype.apr_type().is_some() => continue,
             (Format::AprV2, _) => tensor.repacked(Dtype::AprQ4),
             (Format::Gguf, _) => in_gguf(tensor, blocks, &mut changed)?,

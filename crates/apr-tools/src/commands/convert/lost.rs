@@ -17,7 +17,9 @@ use crate::terminal::human::plural;
 /// If a model cannot be encoded.
 pub(crate) fn parts(model: &Model, to: Format) -> Result<Vec<String>, Failure> {
     match model.contents() {
-        Contents::SafeTensors(_) | Contents::Gguf(_) | Contents::Sealed(_) => Ok(Vec::new()),
+        Contents::SafeTensors(_) | Contents::Gguf(_) | Contents::Foreign(_) | Contents::Sealed(_) => {
+            Ok(Vec::new())
+        }
         Contents::AprV1(file) => of_model(file, to),
         Contents::AprV2(file) => {
             let flags = file.index().header().flags();

@@ -121,10 +121,13 @@ impl Target {
             Some(Ending::Gguf) => Format::Gguf,
             Some(Ending::Apr) => match model.format() {
                 Format::SafeTensors | Format::Gguf if names_model => Format::AprV1,
-                Format::SafeTensors | Format::Gguf => Format::AprV2,
+                Format::SafeTensors | Format::Gguf | Format::Foreign(_) => Format::AprV2,
                 same => same,
             },
-            None => model.format(),
+            None => match model.format() {
+                Format::Foreign(_) => Format::SafeTensors,
+                same => same,
+            },
         });
         let useless = |option: &str| {
             let what = format!("{option} has no effect on {}", format.title());

@@ -142,7 +142,12 @@ fn checksum(footer: Option<Footer>) -> String {
     }
 }
 
-fn write_metadata(model: &Model, shorten: bool, out: &mut impl Write, style: Style) -> io::Result<()> {
+pub(super) fn write_metadata(
+    model: &Model,
+    shorten: bool,
+    out: &mut impl Write,
+    style: Style,
+) -> io::Result<()> {
     let mut members = model.metadata();
     members.sort_by(|(a, _), (b, _)| a.cmp(b));
     writeln!(out, "\n{}", style.bold("Metadata"))?;
