@@ -58,6 +58,9 @@ formats! {
     TorchExport, "torch-export", "a PyTorch exported program (.pt2)",
         "load it where you trust it, and save its weights: \
          safetensors.torch.save_file(torch.export.load(FILE).state_dict, OUT)";
+    /// An index of shards of PyTorch: names of tensors and files. Those of safetensors are [`ShardIndex`](Self::ShardIndex).
+    TorchIndex, "torch-index", "an index of PyTorch checkpoints", "load the files that it names where you trust them, with \
+         torch.load(FILE, weights_only=True), and save the tensors with safetensors.torch.save_file";
     /// A pickle of another kind: joblib, scikit-learn, NumPy.
     Pickle, "pickle", "a pickle (joblib, scikit-learn or other)", PICKLE;
     /// One array of NumPy.
@@ -109,7 +112,7 @@ formats! {
     /// Text in rows of equally many fields.
     Csv, "csv", "a table of text (CSV)",
         "this file holds no model; `apr train` takes a table with --data, `apr predict` with --input";
-    /// An index of shards.
+    /// An index of shards of safetensors, or of files of unknown names.
     ShardIndex, "shard-index", "an index of shards",
         "an index is recognized by its name: call it model.safetensors.index.json";
     /// Other JSON.
@@ -165,6 +168,7 @@ impl Format {
             self,
             Self::Csv
                 | Self::ShardIndex
+                | Self::TorchIndex
                 | Self::Json
                 | Self::Text
                 | Self::WebPage

@@ -190,7 +190,12 @@ fn text(readable: &str) -> Format {
             let key = json.trim_ascii_start().strip_prefix('"').and_then(|rest| rest.split('"').next());
             key.is_some_and(|key| keys.contains(&key))
         };
-        if readable.contains("\"weight_map\"") || first_key_is(&["metadata"]) {
+        if let Some((_, weight_map)) = readable.split_once("\"weight_map\"") {
+            let is_torch = first_shard(weight_map).is_some_and(|name| {
+                [".bin", ".pt", ".pth", ".ckpt"].iter().any(|ending| name.ends_with(ending))
+            });
+            if is_torch { Format::TorchIndex } else { Format::ShardIndex }
+        } else if first_key_is(&["metadata"]) {
             Format::ShardIndex
         } else if first_key_is(&["error", "errors", "message", "detail", "code", "status"]) {
             Format::ErrorReply
@@ -204,6 +209,24 @@ fn text(readable: &str) -> Format {
     } else {
         Format::Text
     }
+}
+
+/// The name of the first file of an index, as it is written there; `weight_map` is what follows this key.
+fn first_shard(weight_map: &str) -> Option<&str> {
+    let (_tensor, rest) = next_string(weight_map)?;
+    Some(next_string(rest)?.0)
+}
+
+/// The string in JSON that follows white space and punctuation, and what follows it.
+fn next_string(json: &str) -> Option<(&str, &str)> {
+    let text = json.trim_start_matches([' ', '\t', '\r', '\n', ':', '{']).strip_prefix('"')?;
+    let mut is_escaped = false;
+    let end = text.find(|c| {
+        let is_end = c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        is_end
+    })?;
+    Some((&text[..end], &text[end + 1..]))
 }
 
 /// Pickles of protocols 0 and 1 are nearly text: a class by module and name, or a container put into the memo.
@@ -274,6 +297,23 @@ mod tests {
             (&tar, Format::Tar),
         ] {
             assert_eq!(sniff(first), Some(format), "{:?}", first.get(..40).unwrap_or(first));
+        }
+    }
+
+    #[test]
+    fn an_index_is_one_of_the_shards_that_it_names() {
+        for (weight_map, format) in [
+            (r#"{"a": "pytorch_model-00001-of-00002.bin", "b": "x.safetensors"}"#, Format::TorchIndex),
+            ("\n{\t\"a\\\\\\\"b\"\n: \"model.pt\"", Format::TorchIndex),
+            (r#"{"a.bin": "model-00001-of-00002.safetensors"}"#, Format::ShardIndex),
+            (r#"{"a": "weights"}"#, Format::ShardIndex),
+            (r#"{"a": "model.bi"#, Format::ShardIndex),
+            (r#"{"a\"#, Format::ShardIndex),
+            ("{}", Format::ShardIndex),
+            ("", Format::ShardIndex),
+        ] {
+            let index = alloc::format!(r#"{{"metadata": {{"total_size": 8}}, "weight_map": {weight_map}"#);
+            assert_eq!(sniff(index.as_bytes()), Some(format), "{weight_map}");
         }
     }
 

@@ -97,7 +97,7 @@ const fn reader(format: Format) -> Option<Reader> {
         | Format::TorchScript
         | Format::TorchLegacy
         | Format::TorchExport
-        | Format::ShardIndex => Some(torch::read),
+        | Format::TorchIndex => Some(torch::read),
         #[cfg(feature = "joblib")]
         Format::Pickle | Format::Zlib | Format::Gzip => Some(joblib::read),
         _ => None,

@@ -30,7 +30,7 @@ const MAX_KEY: u64 = 256;
 /// If the archive or stream is malformed, the pickle names what no tensor needs, or a tensor reaches beyond its storage.
 pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -> Result<Model, Error> {
     match identify(file)? {
-        Some(Format::ShardIndex) => shards::read(file, companions, options),
+        Some(Format::TorchIndex) => shards::read(file, companions, options),
         _ => read_one(file, options),
     }
 }

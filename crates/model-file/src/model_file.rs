@@ -110,10 +110,10 @@ impl ModelFile<FileSource> {
         path: &Path,
         options: &OpenOptions<'_>,
     ) -> Result<Self, Error> {
-        if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json")) {
-            return Self::open_set(path, options);
-        }
         if kind.expected() == ModelFormat::SafeTensors {
+            if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json")) {
+                return Self::open_set(path, options);
+            }
             let read = &options.read_options().safetensors;
             let file = st_mmap::SafeTensorsFile::from_source(source, path, read)?;
             return Ok(Self::of_files(SafeTensors::File(file)));

@@ -55,7 +55,7 @@ pub(super) fn read(
         return Err(Error::malformed("the index names no files, or too many"));
     }
 
-    let mut model = Model::new(Format::ShardIndex);
+    let mut model = Model::new(Format::TorchIndex);
     for (path, names) in shards {
         let in_shard = |error: Error| error.of(Subject::entry(&path));
         let shard = companions.open(&path)?;
