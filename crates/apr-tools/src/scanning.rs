@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use model_file::FileKind;
-use model_scan::{FileReport, Format, Options, Verdict};
+use model_scan::{FileReport, Options, Verdict};
 use read_at::{FileSource, ReadAt as _};
 
 use crate::error::Failure;
@@ -52,32 +52,8 @@ pub(crate) fn judge(path: &Path, label: &Path, options: &Options<'_>) -> Result<
     let kind = kind.map_err(|error| named(Failure::io("read", label, &error.into())))?;
     let name = label.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let report = model_scan::scan_named(&source, &name, options).map_err(|error| named(error.into()))?;
-    let (format, title) = names(kind, &report, len);
+    let (format, title) = report.format_of(len, kind.name().map(|name| (name, kind.title())));
     Ok(Judged { format, title, bytes: len, report })
-}
-
-/// The format: what was scanned as code, or what readers of models take it for.
-fn names(kind: FileKind, report: &FileReport, len: u64) -> (&'static str, &'static str) {
-    let known = match kind {
-        FileKind::Model(format) => Some((format.name(), format.title())),
-        FileKind::Foreign(format) => Some((format.name(), format.title())),
-        FileKind::Unknown => None,
-    };
-    let is_python =
-        report.remarks.iter().any(|remark| matches!(remark.problem, model_scan::Problem::PythonFile {}));
-    let scanned = match report.format {
-        _ if is_python => Some(("python", "Python code")),
-        _ if len == 0 => Some(("empty", "an empty file")),
-        Format::Torch => Some(("torch", "a PyTorch checkpoint (a ZIP archive with a pickle)")),
-        Format::TorchScript => Some(("torchscript", "a TorchScript program")),
-        Format::Keras => Some(("keras", "a Keras model (.keras)")),
-        Format::Pickle if known.is_none_or(|(name, _)| name != "torch-legacy") => {
-            Some(("pickle", "a pickle (joblib, scikit-learn or other)"))
-        }
-        _ => None,
-    };
-    let fallback = (report.format.name().unwrap_or("unknown"), "a file of an unknown format");
-    scanned.or(known).unwrap_or(fallback)
 }
 
 /// What is below a folder.

@@ -137,6 +137,15 @@ impl Warning {
         Self { kind: "foreign", message }
     }
 
+    /// A tensor of such a file that cannot be represented.
+    #[cfg(feature = "foreign")]
+    #[must_use]
+    pub fn of_unsupported(tensor: &foreign_tensors::Tensor) -> Option<Self> {
+        let name = json_scan::Visible(tensor.name());
+        let message = alloc::format!("{name}: {} cannot be represented", tensor.problem()?);
+        Some(Self { kind: "unsupported-tensor", message })
+    }
+
     /// A warning about an `.apr` file of version 2.
     #[must_use]
     pub fn of_v2(warning: &v2::Warning) -> Self {

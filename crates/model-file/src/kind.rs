@@ -115,6 +115,16 @@ impl FileKind {
         }
     }
 
+    /// One word for the format, if it is recognized.
+    #[must_use]
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Model(format) => Some(format.name()),
+            Self::Foreign(format) => Some(format.name()),
+            Self::Unknown => None,
+        }
+    }
+
     /// A noun with its article, to complete "this is ...".
     #[must_use]
     pub const fn title(self) -> &'static str {

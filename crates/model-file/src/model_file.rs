@@ -524,6 +524,7 @@ impl<R: ReadAt> ModelFile<R> {
             #[cfg(feature = "foreign")]
             Contents::Foreign(file) => {
                 warnings.extend(file.model().notes().iter().map(crate::Warning::of_foreign));
+                warnings.extend(file.model().tensors().iter().filter_map(crate::Warning::of_unsupported));
             }
             _ => {}
         }

@@ -131,6 +131,29 @@ impl FileReport {
         let parts = self.parts.iter().map(|part| part.report.verdict());
         parts.chain(self.remarks.iter().map(|remark| remark.problem.verdict())).fold(archives, Verdict::max)
     }
+
+    /// Name and title of the format for reports: what was scanned as code, or what a reader of models takes the file of `bytes` bytes for.
+    #[must_use]
+    pub fn format_of(
+        &self,
+        bytes: u64,
+        known: Option<(&'static str, &'static str)>,
+    ) -> (&'static str, &'static str) {
+        let is_python = self.remarks.iter().any(|remark| matches!(remark.problem, Problem::PythonFile {}));
+        let scanned = match self.format {
+            _ if is_python => Some(("python", "Python code")),
+            _ if bytes == 0 => Some(("empty", "an empty file")),
+            Format::Torch => Some(("torch", "a PyTorch checkpoint (a ZIP archive with a pickle)")),
+            Format::TorchScript => Some(("torchscript", "a TorchScript program")),
+            Format::Keras => Some(("keras", "a Keras model (.keras)")),
+            Format::Pickle if known.is_none_or(|(name, _)| name != "torch-legacy") => {
+                Some(("pickle", "a pickle (joblib, scikit-learn or other)"))
+            }
+            _ => None,
+        };
+        let fallback = (self.format.name().unwrap_or("unknown"), "a file of an unknown format");
+        scanned.or(known).unwrap_or(fallback)
+    }
 }
 
 /// Scans a file: by its content, whatever its name.

@@ -21,6 +21,8 @@ mod numpy;
 mod problem;
 mod reader;
 mod report;
+#[cfg(feature = "serde")]
+mod rows;
 mod rules;
 mod script;
 mod settings;
@@ -34,4 +36,6 @@ pub use crate::file::{Contradiction, FileReport, Format, Part, Remark, scan_file
 pub use crate::findings::Found;
 pub use crate::problem::{Problem, Verdict};
 pub use crate::report::{Finding, Name, Options, Origin, Report, Standing};
+#[cfg(feature = "serde")]
+pub use crate::rows::{FileRow, SCHEMA, ScanRow};
 pub use crate::stream::scan;

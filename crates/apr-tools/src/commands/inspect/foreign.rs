@@ -56,20 +56,14 @@ pub(super) fn run(
         items: tensors.iter().map(item).collect(),
         dtypes,
         totals,
-        warnings: warnings(&model, file, &tensors),
+        warnings: warnings(&model, &tensors),
     };
     if console.is_json() { json(&summary, console) } else { text(&summary, extent, console) }
 }
 
 /// What was left out, what cannot be represented, and names that need attention.
-fn warnings(model: &Model, file: &Foreign, tensors: &[Tensor<'_>]) -> Vec<Warning> {
+fn warnings(model: &Model, tensors: &[Tensor<'_>]) -> Vec<Warning> {
     let mut warnings = model.file().warnings();
-    for tensor in file.model().tensors() {
-        if let Some(problem) = tensor.problem() {
-            let message = format!("{}: {problem} cannot be represented", tensor.name());
-            warnings.push(Warning { kind: "unsupported-tensor", message });
-        }
-    }
     if let Some(message) = super::warnings::names(tensors) {
         warnings.push(Warning { kind: "name", message });
     }

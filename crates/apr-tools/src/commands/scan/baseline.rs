@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use model_scan::SCHEMA;
 use serde::Deserialize;
 
-use super::report::SCHEMA;
 use crate::error::{CODE_USAGE, Failure};
 
 /// Largest report that is read.

@@ -1,21 +1,17 @@
 //! Verdicts as text and as JSON.
 
-use alloc::borrow::Cow;
-use alloc::collections::BTreeSet;
 use std::io::{self, Write};
 
-use model_scan::{Found, Part, Verdict};
+use model_scan::{FileRow, Verdict};
 use serde::Serialize;
 
 use super::{Scan, Scanned};
 use crate::error::Failure;
 use crate::report::{self, Report};
+use crate::scanning::Judged;
 use crate::terminal::escape::{self, Visible};
 use crate::terminal::human::plural;
 use crate::terminal::{Console, Style};
-
-/// Name and version of the report.
-pub(super) const SCHEMA: &str = "apr.scan/1";
 
 /// Findings of a file that text shows without `--verbose`.
 const SHOWN: usize = 10;
@@ -73,10 +69,16 @@ fn coloured(verdict: Verdict, style: Style) -> String {
 
 pub(super) fn json(scan: &Scan, console: &mut Console) -> Result<(), Failure> {
     console.report(&ScanReport {
-        files: scan.files.iter().map(FileRow::new).collect(),
+        files: scan.files.iter().map(row).collect(),
         unread: &scan.unread,
         verdict: scan.verdict().name(),
     })
+}
+
+fn row(file: &Scanned) -> FileRow<'_> {
+    let Judged { format, bytes, report, .. } = &file.judged;
+    let row = FileRow::new(report::path(&file.path), format, *bytes, report);
+    row.with_sha256(file.sha256.as_deref()).with_known(file.is_known)
 }
 
 /// The verdicts.
@@ -88,94 +90,5 @@ struct ScanReport<'a> {
 }
 
 impl Report for ScanReport<'_> {
-    const SCHEMA: &'static str = SCHEMA;
-}
-
-#[derive(Serialize)]
-struct FileRow<'a> {
-    path: Cow<'a, str>,
-    format: &'static str,
-    bytes: u64,
-    verdict: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sha256: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    known: Option<bool>,
-    findings: Vec<FindingRow<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dropped: Option<u64>,
-    pickles: Vec<PickleRow<'a>>,
-}
-
-impl<'a> FileRow<'a> {
-    fn new(file: &'a Scanned) -> Self {
-        let report = &file.judged.report;
-        Self {
-            path: report::path(&file.path),
-            format: file.judged.format,
-            bytes: file.judged.bytes,
-            verdict: file.judged.verdict().name(),
-            sha256: file.sha256.as_deref(),
-            known: file.is_known.then_some(true),
-            findings: report.findings().map(FindingRow::new).collect(),
-            dropped: Some(report.dropped()).filter(|dropped| *dropped > 0),
-            pickles: report.parts.iter().map(PickleRow::new).collect(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct FindingRow<'a> {
-    #[serde(skip_serializing_if = "str::is_empty")]
-    member: &'a str,
-    offset: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    depth: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    opcode: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    verdict: &'static str,
-    code: &'static str,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bypass: Option<&'static str>,
-}
-
-impl<'a> FindingRow<'a> {
-    fn new(found: Found<'a>) -> Self {
-        Self {
-            member: found.member,
-            offset: found.offset,
-            depth: Some(found.depth).filter(|depth| *depth > 0),
-            opcode: found.opcode.map(|opcode| opcode.to_string()),
-            name: found.name,
-            verdict: found.verdict.name(),
-            code: found.code,
-            message: found.message,
-            bypass: found.bypass,
-        }
-    }
-}
-
-/// A stream of pickles and the names that a loader resolves.
-#[derive(Serialize)]
-struct PickleRow<'a> {
-    #[serde(skip_serializing_if = "str::is_empty")]
-    member: &'a str,
-    verdict: &'static str,
-    opcodes: u64,
-    names: BTreeSet<String>,
-}
-
-impl<'a> PickleRow<'a> {
-    fn new(part: &'a Part) -> Self {
-        let names = part.report.names.iter().map(|name| format!("{}.{}", name.module, name.name));
-        Self {
-            member: &part.path,
-            verdict: part.report.verdict().name(),
-            opcodes: part.report.opcodes,
-            names: names.collect(),
-        }
-    }
+    const SCHEMA: &'static str = model_scan::SCHEMA;
 }
