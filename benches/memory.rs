@@ -7,8 +7,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use apr_benches::{Plan, checkpoint, sparse_file};
-use conformance::heap::{CountingAllocator, Usage};
 use st_core::{Dtype, Header, Layout, ReadOptions, TensorSpec, WriteOptions};
+use test_meter::{CountingAllocator, Usage};
 
 #[global_allocator]
 static HEAP: CountingAllocator = CountingAllocator::new();

@@ -14,7 +14,7 @@ use apr_container::{Compression, ModelType, SaveOptions, load, load_from_bytes, 
 use apr_models::LinearRegression;
 use aprender_015::format as v0_15;
 use aprender_072::format as v0_72;
-use conformance::heap::{CountingAllocator, Usage};
+use test_meter::{CountingAllocator, Usage};
 
 use crate::data::{Newer, Older, Pair, Values, folder};
 

@@ -3,50 +3,24 @@
 // Helpers are not seen as tests, but they fail like tests.
 #![allow(clippy::unwrap_used)]
 
-use core::alloc::{GlobalAlloc, Layout as Allocation};
 use core::num::NonZeroU64;
-use core::sync::atomic::{AtomicUsize, Ordering};
-use std::alloc::System;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
 use st_core::{Bounds, Dtype, Index, Layout, SlicePlan, TensorSpec, WriteOptions};
 use st_mmap::{Checkpoints, SafeTensorsFile, save_layout};
-
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to the system allocator unchanged; the counters allocate nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Allocation) -> *mut u8 {
-        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Allocation) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-}
+use test_meter::CountingAllocator;
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static HEAP: CountingAllocator = CountingAllocator::new();
 
 /// One measurement at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Runs `work` and returns the most heap it used at once.
 fn peak(work: impl FnOnce()) -> usize {
-    let before = NOW.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
-    work();
-    PEAK.load(Ordering::Relaxed) - before
+    HEAP.measure(work).1.peak
 }
 
 fn scratch(name: &str) -> PathBuf {

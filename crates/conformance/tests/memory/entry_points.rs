@@ -9,9 +9,9 @@ use apr_models::{
     AnyModel, Classifier, KMeans, LinearRegression, Matrix, Model as _, RandomForestClassifier,
 };
 use conformance::apr::vectors;
-use conformance::heap::Usage;
 use gguf_core::Gguf;
 use st_core::{Dtype, TensorView, WriteOptions};
+use test_meter::Usage;
 
 use super::HEAP;
 

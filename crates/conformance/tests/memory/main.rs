@@ -8,10 +8,10 @@ mod entry_points;
 mod gguf;
 mod sealed;
 
-use conformance::heap::{CountingAllocator, Usage};
 use conformance::huge;
 use conformance::vectors::{self, Vectors};
 use st_core::{Bounds, Dtype, Header, Index, ReadOptions, SlicePlan};
+use test_meter::{CountingAllocator, Usage};
 
 #[global_allocator]
 static HEAP: CountingAllocator = CountingAllocator::new();

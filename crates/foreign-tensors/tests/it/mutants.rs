@@ -3,60 +3,19 @@
 extern crate alloc;
 
 use alloc::collections::BTreeMap;
-use core::alloc::{GlobalAlloc, Layout};
-use core::cell::Cell;
 use core::time::Duration;
-use std::alloc::System;
 use std::path::Path;
-use std::time::Instant;
 
 use foreign_tensors::{Companions, Error, NoCompanions, Options, read};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use read_at::ReadAt;
+use test_meter::{CountingAllocator, CpuTimer};
 
 use crate::vectors::vectors;
 
-struct Counting;
-
-thread_local! {
-    static USED: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
-}
-
-fn count(change: i64) {
-    let _ = USED.try_with(|used| {
-        let (now, peak) = used.get();
-        used.set((now + change, peak.max(now + change)));
-    });
-}
-
-// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
-        // SAFETY: as the caller's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(-(layout.size() as i64));
-        // SAFETY: as the caller's.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// The result of `work`, and the most memory that it had at a time.
-fn measured<O>(work: impl FnOnce() -> O) -> (O, i64) {
-    let before = USED.with(|used| {
-        used.set((used.get().0, used.get().0));
-        used.get().0
-    });
-    let out = work();
-    (out, USED.with(Cell::get).1 - before)
-}
+static HEAP: CountingAllocator = CountingAllocator::new();
 
 /// A folder in memory.
 #[derive(Default)]
@@ -93,11 +52,11 @@ impl ReadAt for Remote<'_> {
 
 /// Reads a file and every tensor of it; from memory and through a window the same.
 fn judge(name: &str, bytes: &[u8], folder: &Memory) {
-    let start = Instant::now();
+    let timer = CpuTimer::start();
     let beside: usize = folder.files.values().map(Vec::len).sum();
-    let (model, peak) = measured(|| read(&bytes, folder, &Options::default()));
-    let bound = (8 << 20) + 24 * (bytes.len() + beside) as i64;
-    assert!(peak <= bound, "{name}: {peak} bytes to open a file of {}", bytes.len());
+    let (model, usage) = HEAP.measure_thread(|| read(&bytes, folder, &Options::default()));
+    let bound = (8 << 20) + 24 * (bytes.len() + beside);
+    assert!(usage.peak <= bound, "{name}: {usage:?} to open a file of {}", bytes.len());
     let remote = read(&Remote(bytes), folder, &Options::default());
     assert_eq!(format!("{:?}", model.as_ref().ok()), format!("{:?}", remote.as_ref().ok()), "{name}");
     let Ok(model) = model else { return };
@@ -108,9 +67,9 @@ fn judge(name: &str, bytes: &[u8], folder: &Memory) {
         assert!(model.tensors().iter().any(|tensor| tensor.name() == alias.of), "{name}: {alias:?}");
     }
     for tensor in model.tensors().iter().take(100) {
-        let (read, peak) = measured(|| tensor.to_vec(&model, &bytes));
-        let bound = (64 << 20) + 2 * tensor.byte_len() as i64;
-        assert!(peak <= bound, "{name}: {peak} bytes for {tensor:?}");
+        let (read, usage) = HEAP.measure_thread(|| tensor.to_vec(&model, &bytes));
+        let bound = (64 << 20) + 2 * tensor.byte_len() as usize;
+        assert!(usage.peak <= bound, "{name}: {usage:?} for {tensor:?}");
         if let Ok(read) = read {
             assert_eq!(read.len() as u64, tensor.byte_len(), "{name}: {tensor:?}");
             let place = tensor.stored().filter(|(file, _)| *file == 0);
@@ -121,7 +80,8 @@ fn judge(name: &str, bytes: &[u8], folder: &Memory) {
             }
         }
     }
-    assert!(start.elapsed() < Duration::from_secs(2), "{name}: {:?}", start.elapsed());
+    let time = timer.elapsed();
+    assert!(time < Duration::from_secs(2), "{name}: {time:?}");
 }
 
 /// The same of a file without companions.
@@ -234,10 +194,11 @@ fn add(memory: &mut Memory, root: &Path, folder: &Path) {
 
 /// Opens a file of many small parts, each of which needs more memory than its bytes.
 pub(crate) fn many_parts(name: &str, bytes: &[u8]) {
-    let start = Instant::now();
-    let (model, peak) = measured(|| read(&bytes, &NoCompanions, &Options::default()));
+    let timer = CpuTimer::start();
+    let (model, usage) = HEAP.measure_thread(|| read(&bytes, &NoCompanions, &Options::default()));
     let code = model.as_ref().map(|model| model.tensors().len()).map_err(Error::code);
-    let bound = (64 << 20) + 24 * bytes.len() as i64;
-    assert!(peak <= bound, "{name}: {peak} bytes for a file of {}: {code:?}", bytes.len());
-    assert!(start.elapsed() < Duration::from_secs(2), "{name}: {:?}", start.elapsed());
+    let bound = (64 << 20) + 24 * bytes.len();
+    assert!(usage.peak <= bound, "{name}: {usage:?} for a file of {}: {code:?}", bytes.len());
+    let time = timer.elapsed();
+    assert!(time < Duration::from_secs(2), "{name}: {time:?}");
 }

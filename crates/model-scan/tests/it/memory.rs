@@ -1,57 +1,22 @@
 //! Memory and time are bounded by the length of the file, whatever it claims.
 
-use core::alloc::{GlobalAlloc, Layout};
-use core::cell::Cell;
 use core::time::Duration;
-use std::alloc::System;
-use std::time::Instant;
 
 use model_scan::{Options, Verdict, scan_file};
+use test_meter::{CountingAllocator, CpuTimer};
 
 use crate::vectors::vectors;
 
-struct Counting;
-
-thread_local! {
-    static USED: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
-}
-
-fn count(change: i64) {
-    let _ = USED.try_with(|used| {
-        let (now, peak) = used.get();
-        used.set((now + change, peak.max(now + change)));
-    });
-}
-
-// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
-        // SAFETY: as the caller's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(-(layout.size() as i64));
-        // SAFETY: as the caller's.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static HEAP: CountingAllocator = CountingAllocator::new();
 
 /// Scans a file within its bounds.
 fn scanned(name: &str, bytes: &[u8]) -> Verdict {
-    let before = USED.with(|used| {
-        used.set((used.get().0, used.get().0));
-        used.get().0
-    });
-    let start = Instant::now();
-    let report = scan_file(bytes, &Options::DEFAULT).expect("a report");
-    let (time, peak) = (start.elapsed(), USED.with(Cell::get).1 - before);
-    let bound = (8 << 20) + 24 * bytes.len() as i64;
-    assert!(peak <= bound, "{name}: {peak} bytes for a file of {}", bytes.len());
+    let timer = CpuTimer::start();
+    let (report, usage) = HEAP.measure_thread(|| scan_file(bytes, &Options::DEFAULT).expect("a report"));
+    let time = timer.elapsed();
+    let bound = (8 << 20) + 24 * bytes.len();
+    assert!(usage.peak <= bound, "{name}: {usage:?} for a file of {}", bytes.len());
     assert!(time < Duration::from_secs(2), "{name}: {time:?}");
     report.verdict()
 }

@@ -1,52 +1,18 @@
 //! Memory is bounded by the length of the stream, whatever it claims.
 
-use core::alloc::{GlobalAlloc, Layout};
-use core::cell::Cell;
-use std::alloc::System;
-
 use pickle_core::{Limits, Machine};
-
-struct Counting;
-
-thread_local! {
-    static USED: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
-}
-
-fn count(change: i64) {
-    let _ = USED.try_with(|used| {
-        let (now, peak) = used.get();
-        used.set((now + change, peak.max(now + change)));
-    });
-}
-
-// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
-        // SAFETY: as the caller's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(-(layout.size() as i64));
-        // SAFETY: as the caller's.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use test_meter::CountingAllocator;
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static HEAP: CountingAllocator = CountingAllocator::new();
 
 /// The largest amount of memory in use while a stream is read, above what was in use before.
-fn peak(stream: &[u8]) -> i64 {
-    let before = USED.with(|used| {
-        used.set((used.get().0, used.get().0));
-        used.get().0
+fn peak(stream: &[u8]) -> usize {
+    let ((), usage) = HEAP.measure_thread(|| {
+        let mut machine = Machine::new(stream, &Limits::DEFAULT);
+        while machine.next_event().is_ok() {}
     });
-    let mut machine = Machine::new(stream, &Limits::DEFAULT);
-    while machine.next_event().is_ok() {}
-    drop(machine);
-    USED.with(Cell::get).1 - before
+    usage.peak
 }
 
 #[test]
@@ -77,14 +43,14 @@ fn streams_of_one_opcode_take_what_is_documented() {
         ("escapes", repeated(b"", b"V\\u0041\n")),
     ] {
         let peak = peak(&stream);
-        let allowed = (8 << 20) + 24 * stream.len() as i64;
+        let allowed = (8 << 20) + 24 * stream.len();
         assert!(peak <= allowed, "{name}: {peak} bytes for {}", stream.len());
     }
     // A sparse memo: four bytes of index each.
     let mut sparse = b"N".to_vec();
     (0..len as u32 / 5)
         .for_each(|index| sparse.extend([b"r".as_slice(), &(index * 997 + 500).to_le_bytes()].concat()));
-    assert!(peak(&sparse) <= (8 << 20) + 24 * sparse.len() as i64);
+    assert!(peak(&sparse) <= (8 << 20) + 24 * sparse.len());
 }
 
 #[test]
