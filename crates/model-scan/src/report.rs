@@ -98,7 +98,7 @@ pub struct Report {
     pub dropped: u64,
     /// Opcodes that were followed.
     pub opcodes: u64,
-    /// Calls among them.
+    /// Calls and changes of state among them.
     pub calls: u64,
     verdict: Verdict,
     kept: usize,

@@ -20,6 +20,8 @@ impl Pass<'_> {
         legacy: &mut Legacy,
     ) -> Result<(), Error> {
         let tree = machine.tree();
+        let runs = matches!(event.kind, EventKind::Call { .. } | EventKind::Build { .. });
+        self.report.calls += u64::from(runs);
         let problem = match event.kind {
             EventKind::Global { value } => self.name(machine, event, value),
             EventKind::Extension { value } => match tree.value(value) {

@@ -37,6 +37,26 @@ fn zip(name: &str, data: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn unknown_names_are_found_whatever_follows_the_pickle() {
+    // Nothing but names and calls tells that these are pickles: no number of a protocol, and no end.
+    let calls: [&[u8]; 4] = [
+        b"cpackage.module\nfunction\n(S':'\ntR.",
+        b"(S':'\nipackage.module\nClass\n.",
+        b"(cpackage.module\nClass\no.",
+        b"cpackage.module\nthing\n}S'a'\nI1\nsb.",
+    ];
+    for call in calls {
+        for rest in [&b"text after it"[..], b"\xff\xfe", b"cmore\n", &[0; 4096]] {
+            let bytes = [call, rest].concat();
+            assert_ne!(judged(&bytes).1, Verdict::Safe, "{}", bytes.escape_ascii());
+        }
+    }
+    // A stream of PyTorch in protocol 1: a number, a version, a system, an object, keys.
+    let stream = [b"L119547037146038801333356L\n.M\xe9\x03.}.", calls[0], b"].rest"].concat();
+    assert_ne!(judged(&stream).1, Verdict::Safe);
+}
+
+#[test]
 fn payloads_are_found_in_whatever_they_are_packed() {
     let zlib = b"\x78\x9c\x4b\xce\x2f\xe6\x2a\xae\x2c\x2e\x49\xcd\xe5\xd2\x08\x56\xb7\x52\xe7\x2a\x09\xd2\x03\x00\x46\x97\x06\x00";
     let gzip = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xf3\xd3\x03\x00\xbb\x7d\xf5\xf3\x02\x00\x00\x00\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x4b\xce\x2f\xe6\x2a\xae\x2c\x2e\x49\xcd\xe5\xd2\x08\x56\xb7\x52\xe7\x2a\x09\xd2\x03\x00\x33\xb0\x7d\xb6\x14\x00\x00\x00";
