@@ -49,11 +49,9 @@ impl View {
             return Err(Error::view("shape and strides have different lengths"));
         }
         if count == 0 {
-            return if self.offset <= stored {
-                Ok(())
-            } else {
-                Err(Error::view("it begins beyond its storage"))
-            };
+            // PyTorch writes such offsets: `torch.zeros(5, 0)[3:]` begins at 3.
+            self.offset = self.offset.min(stored);
+            return Ok(());
         }
         let last = match &self.strides {
             None => count - 1,
@@ -194,12 +192,18 @@ mod tests {
     }
 
     #[test]
+    fn a_view_without_elements_may_begin_anywhere() {
+        let mut view = View { offset: 7, strides: Some(alloc::vec![1, 1]), ..View::whole() };
+        view.check(&[0, 3], 6).unwrap();
+        assert_eq!((view.offset, view.span(&[0, 3])), (6, 0));
+    }
+
+    #[test]
     fn views_stay_in_their_storage() {
         for (offset, strides, shape, stored) in [
             (1, [3, 1], [2, 3], 6),
             (0, [4, 1], [2, 3], 6),
             (0, [u64::MAX, 1], [2, 3], 6),
-            (7, [1, 1], [0, 3], 6),
             (0, [0, 1], [u64::MAX, 3], 6),
         ] {
             let mut view = View { offset, strides: Some(strides.to_vec()), ..View::whole() };

@@ -36,7 +36,9 @@ impl Legacy {
         let value = machine.tree().value(root);
         if self.pickles == 0 {
             let Value::BigInt(span) = value else { return Ok(()) };
-            let is_magic = *machine.tree().bytes(*machine.source(), span, 4096)? == MAGIC;
+            // Zeros at its end do not change a number.
+            let bytes = machine.tree().bytes(*machine.source(), span, 4096)?;
+            let is_magic = bytes.strip_prefix(&MAGIC).is_some_and(|rest| rest.iter().all(|byte| *byte == 0));
             self.pickles = u32::from(is_magic && machine.opcodes() < 8);
             return Ok(());
         }

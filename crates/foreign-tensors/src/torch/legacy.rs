@@ -18,6 +18,9 @@ use crate::torch::{MAX_KEY, StorageId};
 /// 119547037146038801333356 as an integer of ten bytes.
 const MAGIC: [u8; 10] = [0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
 
+/// Bytes of a number that is compared with it.
+const MAX_MAGIC: u64 = 64;
+
 /// The only version.
 const VERSION: i64 = 1001;
 
@@ -71,7 +74,11 @@ fn follow(source: Source<'_>) -> Result<(Stream<'_>, u64), Error> {
     let mut follower = Follower::new(source, true, false);
     let magic = follower.follow()?;
     let is_magic = match follower.tree().value(magic) {
-        Value::BigInt(span) => span.len() == 10 && *follower.tree().bytes(source.bytes, span, 10)? == MAGIC,
+        Value::BigInt(span) if span.len() <= MAX_MAGIC => {
+            let bytes = follower.tree().bytes(source.bytes, span, MAX_MAGIC)?;
+            // Zeros at its end do not change a number.
+            bytes.strip_prefix(&MAGIC).is_some_and(|rest| rest.iter().all(|byte| *byte == 0))
+        }
         _ => false,
     };
     if !is_magic {
