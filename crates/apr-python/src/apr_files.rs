@@ -15,7 +15,7 @@ mod samples;
 pub(crate) mod save;
 pub(crate) mod seal;
 pub(crate) mod sealed;
-mod source;
+pub(crate) mod source;
 mod values;
 
 pub(crate) use self::loaded::Loaded;

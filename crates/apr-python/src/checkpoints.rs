@@ -14,8 +14,8 @@ use st_mmap::{
 };
 
 use crate::error::of_file;
+use crate::maker::unpacked;
 use crate::numpy::Numpy;
-use crate::opened::unpacked;
 use crate::packed::is_packed;
 use crate::tensor::{Tensor, arrays_of};
 

@@ -8,8 +8,8 @@ use st_core::{Header, ReadOptions, SafeTensors};
 use crate::buffer::{Buffer, Wanted};
 use crate::error::of_content;
 use crate::foreign::Refused;
+use crate::maker::unpacked;
 use crate::numpy::Numpy;
-use crate::opened::unpacked;
 use crate::packed::is_packed;
 
 const PREFIX: &str = "Error while deserializing";

@@ -17,6 +17,8 @@ mod error;
 mod foreign;
 mod gguf;
 mod index;
+mod maker;
+mod model_tensors;
 mod numpy;
 mod opened;
 mod options;
@@ -24,6 +26,7 @@ mod packed;
 mod pipeline;
 mod program;
 mod safe_open;
+mod scan;
 mod serialize;
 mod sharded;
 mod slice;
@@ -55,11 +58,15 @@ mod _native {
     #[pymodule_export]
     use crate::gguf::{block_size, dequantize, gguf_header, gguf_metadata, gguf_save, quantize_rows};
     #[pymodule_export]
+    use crate::model_tensors::{ModelTensors, other_format};
+    #[pymodule_export]
     use crate::pipeline::build_pipeline;
     #[pymodule_export]
     use crate::program::run_cli;
     #[pymodule_export]
     use crate::safe_open::{SafeOpen, safe_open_handle};
+    #[pymodule_export]
+    use crate::scan::scan_json;
     #[pymodule_export]
     use crate::serialize::{save_arrays, save_arrays_file, serialize, serialize_file, set_metadata};
     #[pymodule_export]

@@ -1,10 +1,11 @@
 """Model files saved, shipped and verified.
 
 `apr.safetensors` reads and writes safetensors files; it has the names, arguments and results of the package `safetensors` and
-takes its place by one changed import. `load`, `save` and `inspect` are for `.apr` files: models that predict; `seal` and
-`open_sealed` for files whose tensors are decrypted and verified one by one; `gguf` for GGUF files; `quantize` for models in
-fewer bits; `structures` for nested data; `sklearn` for models of scikit-learn. Importing `apr` imports nothing else: each
-module is loaded when it is first used.
+takes its place by one changed import. `open` gives the tensors of a file of any format, `convert` writes another format, `scan`
+says what loading a file would run, and `torch.load` reads checkpoints without unpickling. `load`, `save` and `inspect` are for
+`.apr` files: models that predict; `seal` and `open_sealed` for files whose tensors are decrypted and verified one by one; `gguf`
+for GGUF files; `quantize` for models in fewer bits; `structures` for nested data; `sklearn` for models of scikit-learn. Importing
+`apr` imports nothing else: each module is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -26,19 +27,24 @@ from ._native import (
 )
 
 if TYPE_CHECKING:
-    from . import gguf, safetensors, sklearn, structures
+    from . import gguf, safetensors, sklearn, structures, torch
     from .checkpoints import Checkpoint, Checkpoints
+    from .conversion import convert
     from .files import ModelFiles, open
     from .quantization import quantize
+    from .scanning import ScanReport, scan
 
-_MODULES = ("gguf", "safetensors", "sklearn", "structures")
+_MODULES = ("gguf", "safetensors", "sklearn", "structures", "torch")
 # Names and the modules that have them.
 _NAMES = {
     "Checkpoint": "checkpoints",
     "Checkpoints": "checkpoints",
     "ModelFiles": "files",
+    "ScanReport": "scanning",
+    "convert": "conversion",
     "open": "files",
     "quantize": "quantization",
+    "scan": "scanning",
 }
 
 __all__ = [

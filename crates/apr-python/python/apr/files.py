@@ -1,13 +1,14 @@
-"""Models that lie in one safetensors file or in several with an index."""
+"""Models in one file of any format, or in several safetensors files with an index."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ._native import SafetensorError, safe_open, shards
+from ._native import ModelTensors, SafetensorError, other_format, safe_open, shards
 from ._tables import table
 
 __all__ = ["ModelFiles", "open"]
@@ -28,28 +29,37 @@ class ModelFiles(Mapping[str, Any]):
         backend: str = "mmap",
         writable: bool = False,
         check: bool = True,
+        exclude: Iterable[str] = (),
     ) -> None:
-        self.path, files = shards(path, check=check)
         self._options: dict[str, Any] = {
             "framework": framework,
             "device": device,
             "backend": backend,
             "writable": writable,
         }
-        self._opened: dict[Path, safe_open] = {}
+        self._opened: dict[Path, safe_open | ModelTensors] = {}
         self._closed = False
-        self._files: dict[str, Path] = files if files is not None else {}
-        if files is None:
-            self._files = dict.fromkeys(self._file(self.path), self.path)
+        exclude = [exclude] if isinstance(exclude, str) else list(exclude)
+        self.format: str = other_format(path) or "safetensors"
+        files = None
+        if self.format == "safetensors":
+            self.path, files = shards(path, check=check)
+        else:
+            self.path = Path(path)
+            self._opened[self.path] = ModelTensors(path, framework, device, exclude=exclude)
+        self._files: dict[str, Path] = files if files is not None else dict.fromkeys(self._file(self.path), self.path)
+        if exclude:
+            left_out = re.compile("|".join(map(_pattern, exclude)), re.DOTALL).fullmatch
+            self._files = {name: file for name, file in self._files.items() if not left_out(name)}
 
-    def _file(self, path: Path) -> safe_open:
+    def _file(self, path: Path) -> safe_open | ModelTensors:
         if self._closed:
             raise SafetensorError("File is closed")
         if path not in self._opened:
             self._opened[path] = safe_open(path, **self._options)
         return self._opened[path]
 
-    def _holder(self, name: str) -> safe_open:
+    def _holder(self, name: str) -> safe_open | ModelTensors:
         try:
             return self._file(self._files[name])
         except KeyError:
@@ -78,20 +88,25 @@ class ModelFiles(Mapping[str, Any]):
         return self._holder(name).get_slice(name)
 
     def get_tensors(self) -> dict[str, Any]:
-        """All tensors by name."""
-        return {name: self.get_tensor(name) for name in self._files}
+        """All tensors by name. Those with several names share their memory, in files of formats that say so."""
+        if self.format == "safetensors":
+            return {name: self.get_tensor(name) for name in self._files}
+        return self._file(self.path).get_tensors(list(self._files))
 
     def info(self, name: str | None = None) -> dict[str, Any]:
-        """What the headers say of a tensor, or of all of them by name: dtype, shape, data_offsets, nbytes."""
+        """What the headers say of a tensor, or of all of them by name: dtype, shape, data_offsets, nbytes. Of formats other than
+        safetensors there is "alias_of" in place of "data_offsets", if a name that comes before stands for the same elements."""
         if name is not None:
             return self._holder(name).info(name)
         return {name: self._holder(name).info(name) for name in self._files}
 
-    def metadata(self, name: str | None = None) -> dict[str, str] | None:
+    def metadata(self, name: str | None = None) -> dict[str, Any] | None:
         """The texts in the header of the file that holds a tensor; without a name, those of all files that do not contradict
-        each other."""
+        each other. Of formats other than safetensors, what `apr.inspect` gives."""
         if name is not None:
             return self._holder(name).metadata()
+        if self.format != "safetensors":
+            return self._file(self.path).metadata()
         texts = [self._file(path).metadata() or {} for path in self.shards]
         common = {key: value for text in texts for key, value in text.items()}
         kept = {key: value for key, value in common.items() if all(text.get(key, value) == value for text in texts)}
@@ -144,17 +159,30 @@ def open(
     backend: str = "mmap",
     writable: bool = False,
     check: bool = True,
+    exclude: Iterable[str] = (),
 ) -> ModelFiles:
-    """Opens a model by the path of a safetensors file, of an index (`*.index.json`) or of the folder that holds either.
+    """Opens a model by the path of a file, of an index (`*.index.json`) or of the folder that holds either.
+
+    Files of PyTorch, NumPy, ONNX, HDF5, Keras, TensorFlow Lite, TensorFlow, Flax and Paddle, `.apr` and GGUF files are opened by
+    their content, whatever their name, and nothing in them is run. Their tensors are read when they are asked for, into memory of
+    their own: `backend` and `writable` are for safetensors.
 
     Args:
         path: where it is. A folder has one index, or none and a `model.safetensors`.
         framework, device, backend, writable: as for `apr.safetensors.safe_open`.
         check: open every shard now and compare it with the index.
+        exclude: names of tensors to leave out; `*` is any text, `?` one character.
 
     Raises:
         SafetensorError: a header or the index is not sound, a shard path leaves the folder, or index and shards disagree; the
             text lists every disagreement.
+        AprError: a file of another format is not sound or names what no tensor needs; and when it is asked for, a tensor that
+            arrays do not have, with its `name`: `get_bytes` gives the bytes of types of fewer than 8 bits and of blocks.
         OSError: something cannot be read.
     """
-    return ModelFiles(path, framework, device, backend=backend, writable=writable, check=check)
+    return ModelFiles(path, framework, device, backend=backend, writable=writable, check=check, exclude=exclude)
+
+
+def _pattern(glob: str) -> str:
+    """A pattern of names as a regular expression."""
+    return "".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in glob)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ._refusals import refused, status
+from ._program import path_word, report_of
 from ._tables import table
 
 __all__ = ["Report", "quantize"]
-
-# The exit code of the program where the system refused something.
-_SYSTEM = 5
 
 
 class Report(dict[str, Any]):
@@ -77,12 +71,12 @@ def quantize(
         OSError: a file cannot be read or written.
         KeyboardInterrupt: the program was ended, and what it had begun to write is removed.
     """
-    words: list[str] = [f"--output={_path(dst)}", f"--type={type}"]
+    words: list[str] = [f"--output={path_word(dst)}", f"--type={type}"]
     options: dict[str, Any] = {
         "format": format,
         "output-tensor-type": output_tensor_type,
         "token-embedding-type": token_embedding_type,
-        "imatrix": None if imatrix is None else _path(imatrix),
+        "imatrix": None if imatrix is None else path_word(imatrix),
     }
     words += [f"--{name}={value}" for name, value in options.items() if value is not None]
     words += [f"--tensor-type={pattern}={name}" for pattern, name in (tensor_type or {}).items()]
@@ -100,53 +94,6 @@ def quantize(
         "trusted": trusted,
     }
     words += [f"--{name}" for name, wanted in flags.items() if wanted]
-    # Whether it is there is asked here, for an error of Python's own classes.
-    status(src)
-    exit, answer = _answer(["quantize", *words, "--", _path(src)])
-    try:
-        report = Report(json.loads(answer))
-    except ValueError:
-        raise OSError(f"the program apr ended with exit code {exit} and no answer") from None
-    if exit != 0:
-        raise _error(exit, report["error"])
+    report = Report(report_of("quantize", words, src))
     del report["schema"]
     return report
-
-
-def _answer(args: Sequence[str]) -> tuple[int, str]:
-    """Exit code and JSON of a command of the program. As a process of its own, it can be interrupted."""
-    if not sys.executable:
-        raise OSError("sys.executable is empty: apr.quantize needs an interpreter to run the program in")
-    # It imports what this process would: without the path, `-c` would begin to look in the working directory.
-    code = f"import sys; sys.path[:] = {[*map(str, sys.path)]}; from apr.__main__ import main; main()"
-    child = subprocess.Popen(
-        [sys.executable, "-c", code, "--json", "--quiet", *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
-    )
-    try:
-        answer, _ = child.communicate()
-    except BaseException:
-        # A terminal interrupts both, and a second signal would end the program before it has removed what is unfinished.
-        try:
-            child.communicate(timeout=1)
-        except subprocess.TimeoutExpired:
-            child.terminate()
-            child.communicate()
-        raise
-    return child.returncode, answer.decode("utf-8", "replace")
-
-
-def _path(path: str | os.PathLike[str]) -> str:
-    """A path that is nothing else to the program: `-` would be a stream."""
-    text = os.fsdecode(path)
-    return os.path.join(os.curdir, text) if text.startswith("-") else text
-
-
-def _error(exit: int, told: dict[str, Any]) -> Exception:
-    """What the program said, as an exception."""
-    name = told.get("tensor", told.get("key"))
-    parts = [told.get("file"), name and f"`{name}`", told["message"], told.get("why"), told.get("help")]
-    text = ": ".join(str(part) for part in parts if part)
-    if exit == _SYSTEM:
-        return OSError(text)
-    code = told["code"]
-    return refused(code, f"{text} ({code})", offset=told.get("offset"), name=name, path=told.get("file"))

@@ -6,10 +6,13 @@ use apr_container::{KeyHint, ModelInfo, prefix_len, v2};
 use apr_crypto::VerifyingKey;
 use apr_sealed::{SealedHeader, StanzaKind};
 use gguf_core::{Endian, Value as GgufValue};
-use model_file::{Contents, FileKind, Gguf, ModelFile, OpenOptions, ReadOptions, TensorDescription};
+use model_file::{
+    Contents, FileKind, Foreign, Gguf, ModelFile, ModelFormat, OpenOptions, ReadOptions, TensorDescription,
+    Warning,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use read_at::ReadAt as _;
+use read_at::ReadAt;
 
 use super::refusal::Refusal;
 use super::source::{Bytes, Source};
@@ -21,13 +24,14 @@ const UNKNOWN: &str = "not an .apr, sealed, safetensors or GGUF file";
 /// Describes a model file as a dict, from its header: nothing is decrypted or decoded, no checksum or signature is compared,
 /// and everything is unauthenticated information from the file.
 ///
-/// file: the path (str, os.PathLike) or the bytes of an `.apr` file of either version, a sealed file, a safetensors file or
-/// a GGUF file. compat: accept what other programs accept.
+/// file: the path (str, os.PathLike) or the bytes of an `.apr` file of either version, a sealed file, a safetensors file, a GGUF
+/// file, or a file of another program that `apr.open` reads. compat: accept what other programs accept.
 ///
-/// Of every file: "format" ("apr", "sealed", "safetensors", "gguf"), "file_size", "metadata". Of `.apr` also "version" (1 or 2),
-/// "format_version", "model_type", "flags", "warnings"; of version 1 "model", "compression", "payload_size",
-/// "uncompressed_size", "encryption" and "signature" (None, or a dict); of version 2, safetensors and GGUF "tensors": name ->
-/// {"dtype": str, "shape": tuple, "nbytes": int}.
+/// Of every file: "format" ("apr", "sealed", "safetensors", "gguf", "torch", "onnx" and so on), "file_size", "metadata". Of `.apr`
+/// also "version" (1 or 2), "format_version", "model_type", "flags", "warnings"; of version 1 "model", "compression",
+/// "payload_size", "uncompressed_size", "encryption" and "signature" (None, or a dict); of all others but sealed ones "tensors":
+/// name -> {"dtype": str, "shape": tuple, "nbytes": int}. Of other programs' files also "aliases", other names of tensors with the
+/// name in "tensors", and "warnings": what is left out, and which tensors cannot be represented.
 ///
 /// Raises AprError, OSError.
 #[pyfunction]
@@ -38,40 +42,89 @@ pub(crate) fn inspect<'py>(
     compat: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let source = Source::of(file)?;
-    let found = py.detach(|| {
-        let read = if compat { ReadOptions::COMPAT } else { ReadOptions::STRICT };
-        look(&source.open()?, &OpenOptions::new().with_read_options(read))
-    });
+    let read = if compat { ReadOptions::COMPAT } else { ReadOptions::STRICT };
+    let options = OpenOptions::new().with_read_options(read);
     let raise = |refusal: Refusal| refusal.raise_of(py, source.path(), source.refused());
-    let opened = found.map_err(raise)?;
-    let description = opened.describe().map_err(|error| raise(error.into()))?;
-    let dict = PyDict::new(py);
-    dict.set_item("format", &description.format)?;
-    if let Some(version) = description.version {
-        dict.set_item("version", version)?;
+    let bytes = source.open().map_err(raise)?;
+    let kind = FileKind::of_source(&bytes).map_err(|error| raise(model_file::Error::from(error).into()))?;
+    if let (ModelFormat::Foreign(_), Some(path)) = (kind.expected(), source.path()) {
+        // With the files beside it.
+        let opened = py.detach(|| ModelFile::open(path, &options)).map_err(|error| raise(error.into()))?;
+        return described(py, &opened).map_err(raise)?;
     }
-    dict.set_item("file_size", description.file_size)?;
-    if !matches!(opened.contents(), Contents::AprV1(_) | Contents::Sealed(_)) {
-        dict.set_item("tensors", tensors(py, &description.tensors)?)?;
-    }
-    match opened.contents() {
-        Contents::AprV1(file) => add_apr_v1(&dict, &opened, file.info())?,
-        Contents::AprV2(file) => add_apr_v2(&dict, file.index())?,
-        Contents::Sealed(header) => add_sealed(&dict, &opened, header)?,
+    let opened = py.detach(|| look(&bytes, &options)).map_err(raise)?;
+    described(py, &opened).map_err(raise)?
+}
+
+/// An open file as a dict.
+fn described<'py, R: ReadAt>(
+    py: Python<'py>,
+    opened: &ModelFile<R>,
+) -> Result<PyResult<Bound<'py, PyDict>>, Refusal> {
+    let description = opened.describe()?;
+    let dict = || {
+        let dict = PyDict::new(py);
+        dict.set_item("format", &description.format)?;
+        if let Some(version) = description.version {
+            dict.set_item("version", version)?;
+        }
+        dict.set_item("file_size", description.file_size)?;
+        if !matches!(opened.contents(), Contents::AprV1(_) | Contents::Sealed(_)) {
+            dict.set_item("tensors", tensors(py, &description.tensors)?)?;
+        }
+        match opened.contents() {
+            Contents::AprV1(file) => add_apr_v1(&dict, opened, file.info())?,
+            Contents::AprV2(file) => add_apr_v2(&dict, file.index())?,
+            Contents::Sealed(header) => add_sealed(&dict, opened, header)?,
+            Contents::Gguf(file) => add_gguf(&dict, file)?,
+            Contents::Foreign(file) => add_foreign(&dict, file, &description.warnings)?,
+            Contents::SafeTensors(_) => {}
+        }
+        dict.set_item("metadata", metadata(py, opened)?)?;
+        Ok(dict)
+    };
+    Ok(dict())
+}
+
+/// What a file says of itself, by key.
+pub(crate) fn metadata<'py, R: ReadAt>(py: Python<'py>, file: &ModelFile<R>) -> PyResult<Bound<'py, PyAny>> {
+    let raise = |refusal: Refusal| refusal.raise(py, None);
+    let metadata = PyDict::new(py);
+    match file.contents() {
+        Contents::AprV1(file) => return metadata_to_python(py, &file.info().metadata),
+        Contents::AprV2(file) => return json(py, &file.index().metadata().to_json()),
+        Contents::Sealed(header) => {
+            header.public_declared().iter().try_for_each(|(key, text)| metadata.set_item(key, text))?;
+        }
         Contents::SafeTensors(files) => {
-            let metadata = PyDict::new(py);
             let headers = files.headers().map_err(|error| raise(error.into()))?;
             for (key, text) in
                 headers.iter().filter_map(|header| header.metadata()).flat_map(|all| all.iter())
             {
                 metadata.set_item(key, text)?;
             }
-            dict.set_item("metadata", metadata)?;
         }
-        Contents::Gguf(file) => add_gguf(&dict, file)?,
-        Contents::Foreign(_) => {}
+        Contents::Gguf(file) => {
+            let header = file.header().map_err(|error| raise(error.into()))?;
+            for entry in header.entries() {
+                metadata.set_item(entry.key().to_str_lossy(), gguf_value(py, entry.value())?)?;
+            }
+        }
+        Contents::Foreign(file) => {
+            file.model()
+                .entries()
+                .iter()
+                .try_for_each(|(path, text)| metadata.set_item(path, json(py, text)?))?;
+        }
     }
-    Ok(dict)
+    Ok(metadata.into_any())
+}
+
+fn add_foreign(dict: &Bound<'_, PyDict>, file: &Foreign, warnings: &[Warning]) -> PyResult<()> {
+    let aliases = PyDict::new(dict.py());
+    file.model().aliases().iter().try_for_each(|alias| aliases.set_item(&alias.name, &alias.of))?;
+    dict.set_item("aliases", aliases)?;
+    dict.set_item("warnings", warnings.iter().map(|warning| &warning.message).collect::<Vec<_>>())
 }
 
 fn tensors<'py>(py: Python<'py>, tensors: &[TensorDescription]) -> PyResult<Bound<'py, PyDict>> {
@@ -94,7 +147,8 @@ pub(super) fn look<'b>(
     let len = bytes.total_len();
     let mut first = vec![0; len.min(FileKind::PREFIX as u64) as usize];
     bytes.read_exact_at(0, &mut first).map_err(model_file::Error::from)?;
-    if FileKind::of(&first).model().is_none() {
+    let kind = FileKind::of(&first);
+    if kind.model().is_none() && !matches!(kind.expected(), ModelFormat::Foreign(_)) {
         // What is no file at all is refused by the reader of the package's own format.
         let first = first.get(..32).unwrap_or(&first);
         return Err(match prefix_len(first, len, &options.read_options().apr) {
@@ -109,7 +163,7 @@ pub(crate) fn gguf_options(compat: bool) -> gguf_core::ReadOptions {
     if compat { gguf_core::ReadOptions::COMPAT } else { gguf_core::ReadOptions::STRICT }
 }
 
-fn add_apr_v1(dict: &Bound<'_, PyDict>, file: &ModelFile<Bytes<'_>>, info: &ModelInfo) -> PyResult<()> {
+fn add_apr_v1<R: ReadAt>(dict: &Bound<'_, PyDict>, file: &ModelFile<R>, info: &ModelInfo) -> PyResult<()> {
     let py = dict.py();
     dict.set_item("format_version", info.format_version)?;
     dict.set_item("model_type", info.model_type.to_string())?;
@@ -134,7 +188,6 @@ fn add_apr_v1(dict: &Bound<'_, PyDict>, file: &ModelFile<Bytes<'_>>, info: &Mode
     encryption.set_item("bound", info.has_key_commitment())?;
     dict.set_item("encryption", info.encrypted.then_some(encryption))?;
     dict.set_item("signature", signature(py, info.signed, file.signer_declared())?)?;
-    dict.set_item("metadata", metadata_to_python(py, &info.metadata)?)?;
     dict.set_item("warnings", info.warnings().map(|warning| warning.to_string()).collect::<Vec<_>>())
 }
 
@@ -157,7 +210,6 @@ fn add_apr_v2(dict: &Bound<'_, PyDict>, index: &v2::Index) -> PyResult<()> {
     dict.set_item("format_version", index.header().version())?;
     dict.set_item("model_type", &index.metadata().model_type)?;
     dict.set_item("flags", index.header().flags().names().collect::<Vec<_>>())?;
-    dict.set_item("metadata", json(dict.py(), &index.metadata().to_json())?)?;
     dict.set_item("warnings", index.warnings().iter().map(ToString::to_string).collect::<Vec<_>>())
 }
 
@@ -165,7 +217,11 @@ fn json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("json")?.getattr("loads")?.call1((text,))
 }
 
-fn add_sealed(dict: &Bound<'_, PyDict>, file: &ModelFile<Bytes<'_>>, header: &SealedHeader) -> PyResult<()> {
+fn add_sealed<R: ReadAt>(
+    dict: &Bound<'_, PyDict>,
+    file: &ModelFile<R>,
+    header: &SealedHeader,
+) -> PyResult<()> {
     let py = dict.py();
     dict.set_item("suite", header.suite().to_string())?;
     let count = |wanted: fn(&StanzaKind) -> bool| header.stanzas().iter().filter(|kind| wanted(kind)).count();
@@ -174,26 +230,18 @@ fn add_sealed(dict: &Bound<'_, PyDict>, file: &ModelFile<Bytes<'_>>, header: &Se
     encryption.set_item("password", count(|kind| matches!(kind, StanzaKind::Password)) > 0)?;
     encryption.set_item("bound", header.has_bound_recipients())?;
     dict.set_item("encryption", header.is_encrypted().then_some(encryption))?;
-    dict.set_item("signature", signature(py, header.is_signed(), file.signer_declared())?)?;
-    let metadata = PyDict::new(py);
-    header.public_declared().iter().try_for_each(|(key, text)| metadata.set_item(key, text))?;
-    dict.set_item("metadata", metadata)
+    dict.set_item("signature", signature(py, header.is_signed(), file.signer_declared())?)
 }
 
 fn add_gguf(dict: &Bound<'_, PyDict>, file: &Gguf) -> PyResult<()> {
     let py = dict.py();
     let header = file.header().map_err(|error| Refusal::from(error).raise(py, None))?;
-    let metadata = PyDict::new(py);
-    for entry in header.entries() {
-        metadata.set_item(entry.key().to_str_lossy(), gguf_value(py, entry.value())?)?;
-    }
     let byte_order = match header.endian() {
         Endian::Little => "little",
         Endian::Big => "big",
     };
     dict.set_item("byte_order", byte_order)?;
-    dict.set_item("alignment", header.alignment())?;
-    dict.set_item("metadata", metadata)
+    dict.set_item("alignment", header.alignment())
 }
 
 /// Texts that are not UTF-8 have replacement characters. Lists are no deeper than the header's reader permits.

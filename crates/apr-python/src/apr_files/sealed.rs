@@ -13,8 +13,8 @@ use st_core::Dtype;
 use super::keys::{Keys, Opening, SignedBy};
 use super::refusal::Refusal;
 use crate::buffer::{Buffer, Wanted};
+use crate::maker::unpacked;
 use crate::numpy::Numpy;
-use crate::opened::unpacked;
 use crate::packed::is_packed;
 
 /// An open sealed file: apr.open_sealed makes it. Its header was verified; a tensor is read, decrypted and verified when it is

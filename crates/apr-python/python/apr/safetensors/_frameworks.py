@@ -46,7 +46,7 @@ _ML_DTYPES = {"BF16", "F8_E4M3", "F8_E4M3FNUZ", "F8_E5M2", "F8_E5M2FNUZ", "F8_E8
 _WIDTHS = {
     **dict.fromkeys(("I16", "U16", "F16", "BF16"), 2),
     **dict.fromkeys(("I32", "U32", "F32", "C64"), 4),
-    **dict.fromkeys(("I64", "U64", "F64"), 8),
+    **dict.fromkeys(("I64", "U64", "F64", "C128"), 8),
 }
 """Bytes of a number that has an order of bytes; a complex number is two of them."""
 
@@ -177,7 +177,8 @@ def _unknown(dtype: str) -> SafetensorError:
 def _to_torch(device: str | int) -> Convert:
     import torch
 
-    dtypes = torch_dtypes()
+    # The last is in files of other formats only.
+    dtypes = {**torch_dtypes(), "C128": torch.complex128}
 
     def convert(data: Any, dtype: str, shape: Sequence[int]) -> Any:
         kind = dtypes.get(dtype)

@@ -1,0 +1,73 @@
+"""Commands of the program as functions: run in a process of its own, which can be interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from ._refusals import refused, status
+
+# The exit code of the program where the system refused something.
+_SYSTEM = 5
+
+
+def report_of(command: str, words: Sequence[str], src: str | os.PathLike[str], *more: str) -> dict[str, Any]:
+    """The report of a command of the program for `src`, as `--json` prints it.
+
+    Raises:
+        AprError: what the program refuses, with its `code`.
+        OSError: a file cannot be read or written.
+    """
+    # Whether it is there is asked here, for an error of Python's own classes.
+    status(src)
+    exit, answer = _answer([command, *words, "--", path_word(src), *more])
+    try:
+        report: dict[str, Any] = json.loads(answer)
+    except ValueError:
+        raise OSError(f"the program apr ended with exit code {exit} and no answer") from None
+    if exit != 0:
+        raise error_of(exit, report["error"])
+    return report
+
+
+def _answer(args: Sequence[str]) -> tuple[int, str]:
+    """Exit code and JSON of a command of the program. As a process of its own, it can be interrupted."""
+    if not sys.executable:
+        raise OSError("sys.executable is empty: there is no interpreter to run the program in")
+    # It imports what this process would: without the path, `-c` would begin to look in the working directory.
+    code = f"import sys; sys.path[:] = {[*map(str, sys.path)]}; from apr.__main__ import main; main()"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, "--json", "--quiet", *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+    )
+    try:
+        answer, _ = child.communicate()
+    except BaseException:
+        # A terminal interrupts both, and a second signal would end the program before it has removed what is unfinished.
+        try:
+            child.communicate(timeout=1)
+        except subprocess.TimeoutExpired:
+            child.terminate()
+            child.communicate()
+        raise
+    return child.returncode, answer.decode("utf-8", "replace")
+
+
+def path_word(path: str | os.PathLike[str]) -> str:
+    """A path that is nothing else to the program: `-` would be a stream."""
+    text = os.fsdecode(path)
+    return os.path.join(os.curdir, text) if text.startswith("-") else text
+
+
+def error_of(exit: int, told: dict[str, Any]) -> Exception:
+    """What the program said, as an exception."""
+    name = told.get("tensor", told.get("key"))
+    parts = [told.get("file"), name and f"`{name}`", told["message"], told.get("why"), told.get("help")]
+    text = ": ".join(str(part) for part in parts if part)
+    if exit == _SYSTEM:
+        return OSError(text)
+    code = told["code"]
+    return refused(code, f"{text} ({code})", offset=told.get("offset"), name=name, path=told.get("file"))

@@ -1,0 +1,78 @@
+"""Models in another format: `apr convert` as a function. The program does the work, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ._program import path_word, report_of
+
+__all__ = ["convert"]
+
+
+def convert(
+    src: str | os.PathLike[str],
+    dst: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    select: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+    rename: Mapping[str, str] | None = None,
+    set: Mapping[str, str] | None = None,
+    unset: Iterable[str] = (),
+    no_metadata: bool = False,
+    dequantize: str | None = None,
+    order: str | None = None,
+    align: int | None = None,
+    compat: bool = False,
+    force: bool = False,
+    dry_run: bool = False,
+    allow_unverified: bool = False,
+    trusted: bool = False,
+) -> dict[str, Any]:
+    """Writes a model in another format, one tensor at a time, without running anything in it.
+
+    `src` is a file of any format that `apr.open` reads: PyTorch, NumPy, ONNX, HDF5, Keras, TensorFlow, Flax, Paddle, GGUF, `.apr`,
+    safetensors. Of a tensor with several names one copy is written, and the metadata have each other name with the one kept.
+
+    Args:
+        src, dst: the model and the new file, whose ending says its format unless `format` does: "safetensors", "gguf", "apr1",
+            "apr2".
+        select, exclude: patterns of names; `*` is any text, `?` one character. A tensor that cannot be represented has to be
+            left out.
+        rename: new names by patterns of the old ones: {"encoder.*": "*"}.
+        set, unset, no_metadata: entries of the metadata to write, to leave out, and whether to begin without any.
+        dequantize: what quantized tensors become, "f32" or "f16".
+        force: replace `dst` if it exists, in one step.
+        dry_run: write nothing; the report has the sizes.
+        The rest: the options of `apr convert`, under their names.
+
+    Returns:
+        The report of `apr convert --json`, a dict: "bytes", "tensors", "metadata", "lost" (what the new file does not hold) and
+        more.
+
+    Raises:
+        AprError: what the program refuses, with its `code`, and the `name` of the tensor concerned.
+        OSError: a file cannot be read or written.
+        KeyboardInterrupt: the program was ended, and what it had begun to write is removed.
+    """
+    options = {"format": format, "dequantize": dequantize, "order": order, "align": align}
+    words = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    words += [f"--select={pattern}" for pattern in select]
+    words += [f"--exclude={pattern}" for pattern in exclude]
+    words += [f"--rename={old}={new}" for old, new in (rename or {}).items()]
+    words += [f"--set={key}={value}" for key, value in (set or {}).items()]
+    words += [f"--unset={key}" for key in unset]
+    flags = {
+        "no-metadata": no_metadata,
+        "compat": compat,
+        "force": force,
+        "dry-run": dry_run,
+        "allow-unverified": allow_unverified,
+        "trusted": trusted,
+    }
+    words += [f"--{name}" for name, wanted in flags.items() if wanted]
+    report = report_of("convert", words, src, path_word(dst))
+    del report["schema"]
+    return report
