@@ -33,8 +33,6 @@ mod reader;
 #[cfg(feature = "torch")]
 mod pickled;
 mod tensor;
-#[cfg(feature = "torch")]
-mod ties;
 mod view;
 
 #[cfg(feature = "flax")]

@@ -136,7 +136,7 @@ impl Model {
         self.names.contains(name)
     }
 
-    /// Turns tensors of the same bytes of a file, type, shape and view into aliases. The alphabetically first name stays.
+    /// Turns tensors that are the same view of the same storage, with the same type and shape, into aliases. The alphabetically first name stays.
     pub(crate) fn tie(&mut self) {
         let mut order: Vec<usize> = (0..self.tensors.len()).collect();
         let tensors = &self.tensors;

@@ -133,6 +133,8 @@ pub struct Tensor {
     place: Place,
     view: View,
     problem: Option<String>,
+    /// The number of the storage, of those that several tensors may have.
+    storage: Option<u64>,
     /// The file that the place is in or counts from: of a shard, its number among the companions.
     home: usize,
 }
@@ -172,7 +174,7 @@ impl Tensor {
             checked()
         };
         checked.map_err(|error| error.of(Subject::tensor(&name)))?;
-        Ok(Self { name, dtype, shape, place, view, problem: None, home: 0 })
+        Ok(Self { name, dtype, shape, place, view, problem: None, storage: None, home: 0 })
     }
 
     /// A tensor that cannot be represented; `what` completes "... cannot be represented". Its type is shown as `U8`.
@@ -184,6 +186,7 @@ impl Tensor {
             place: Place::Memory(Arc::from([])),
             view: View::whole(),
             problem: Some(what.into()),
+            storage: None,
             home: 0,
         }
     }
@@ -229,10 +232,11 @@ impl Tensor {
         self
     }
 
-    /// What of its storage it consists of.
+    /// The same tensor of a storage that others may have, too: equal numbers are equal storages.
     #[cfg(feature = "torch")]
-    pub(crate) const fn view(&self) -> &View {
-        &self.view
+    pub(crate) const fn of_storage(mut self, number: u64) -> Self {
+        self.storage = Some(number);
+        self
     }
 
     /// What about the tensor cannot be represented, if something cannot.
@@ -277,11 +281,17 @@ impl Tensor {
         Some((self.home + *file, start..start + self.byte_len()))
     }
 
-    /// What two tensors have in common that are the same elements of a file; `None` if the bytes are not in a file as they are.
+    /// What two tensors have in common that are the same elements; `None` if no other tensor can be the same.
     pub(crate) fn identity(&self) -> Option<impl Ord + '_> {
-        let Place::Stored(file, range) = &self.place else { return None };
-        let is_some = self.problem.is_none() && !range.is_empty();
-        is_some.then(|| (*file, range.start, range.end, self.dtype.name(), self.shape.as_slice(), &self.view))
+        let stored = match &self.place {
+            Place::Stored(file, range) => Some((*file, range.start, range.end)),
+            _ => None,
+        };
+        // Of a storage with a number, the number: two ranges of it may begin at the same byte.
+        let stored = stored.filter(|_| self.storage.is_none());
+        let is_shared = self.storage.is_some() || stored.is_some();
+        let is_shown = is_shared && self.problem.is_none() && self.element_count() > 0;
+        is_shown.then(|| (self.storage, stored, self.dtype, self.shape.as_slice(), &self.view))
     }
 
     /// The bytes, row-major and little-endian, with views, byte order and signs applied. `file` is the file that `model` was read from.

@@ -14,7 +14,6 @@ use crate::pickled::json::writer;
 use crate::pickled::values::{Key, Kind, Parts};
 use crate::pickled::{Found, Pickle, Storages};
 use crate::tensor::Tensor;
-use crate::ties::Ties;
 
 /// Longest key.
 const MAX_KEY: u64 = 1 << 16;
@@ -44,7 +43,6 @@ pub(crate) fn walk(
         storages,
         options,
         model,
-        ties: Ties::default(),
         path: String::new(),
         steps: options.limits.steps.min(MIN_STEPS + 64 * pickle.tree.len() as u64),
         text: 0,
@@ -52,8 +50,8 @@ pub(crate) fn walk(
     };
     let root = walker.find(root)?;
     walker.run(root)?;
-    let Walker { ties, model, .. } = walker;
-    ties.finish(model, options)
+    model.tie();
+    Ok(())
 }
 
 struct Walker<'w, 's> {
@@ -61,7 +59,6 @@ struct Walker<'w, 's> {
     storages: &'w dyn Storages,
     options: &'w Options,
     model: &'w mut Model,
-    ties: Ties,
     path: String,
     steps: u64,
     text: u64,
@@ -213,16 +210,14 @@ impl<'w> Walker<'w, '_> {
 
     fn add(&mut self, found: Found) -> Result<(), Error> {
         self.charge_text(0)?;
-        let (tensor, storage) = match found {
+        let path = self.path.as_str();
+        let tensor = match found {
             Found::Tensor { dtype, shape, place, view, storage } => {
-                let limits = &self.options.limits;
-                (Tensor::new(self.path.as_str(), dtype, shape, place, view, limits)?, Some(storage))
+                Tensor::new(path, dtype, shape, place, view, &self.options.limits)?.of_storage(storage)
             }
-            Found::Unsupported { shape, what } => {
-                (Tensor::unsupported(self.path.as_str(), shape, what), None)
-            }
+            Found::Unsupported { shape, what } => Tensor::unsupported(path, shape, what),
         };
-        self.ties.add(tensor, storage, self.options)
+        self.model.add(tensor, self.options)
     }
 
     /// Adds a list of values without parts as one entry.

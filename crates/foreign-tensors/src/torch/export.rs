@@ -17,7 +17,6 @@ use crate::error::{Error, ErrorKind};
 use crate::model::Model;
 use crate::options::Options;
 use crate::tensor::{ElementType, Tensor};
-use crate::ties::Ties;
 use crate::view::View;
 
 /// Objects and arrays within one another.
@@ -57,7 +56,6 @@ pub(super) fn read(file: &dyn ReadAt, options: &Options) -> Result<Model, Error>
         (None, _) => return Err(Error::unsupported("an exported program without weights")),
     };
     let folder = table.name().rsplit_once('/').map_or("", |(folder, _)| folder);
-    let mut ties = Ties::default();
     for (name, weight) in weights(&archive, table, options)? {
         let Some(path) = &weight.path else { return Err(Error::malformed("a weight without data")) };
         let path = if folder.is_empty() { path.clone() } else { format!("{folder}/{path}") };
@@ -68,13 +66,14 @@ pub(super) fn read(file: &dyn ReadAt, options: &Options) -> Result<Model, Error>
         let dtype = weight.dtype.and_then(dtype);
         let (Some(dtype), false) = (dtype, weight.is_pickled) else {
             let what = if weight.is_pickled { "a pickled weight" } else { "a weight of another type" };
-            ties.add(Tensor::unsupported(name, shape, what), None, options)?;
+            model.add(Tensor::unsupported(name, shape, what), options)?;
             continue;
         };
         let view = View { offset: weight.offset, strides: weight.strides, ..View::whole() };
         let len = entry.len_declared();
         let place = (archive::place(entry, 0, len), len);
-        ties.add(Tensor::new(name, dtype, shape, place, view, &options.limits)?, Some(idx), options)?;
+        let tensor = Tensor::new(name, dtype, shape, place, view, &options.limits)?;
+        model.add(tensor.of_storage(idx), options)?;
     }
     if archive
         .entries()
@@ -83,7 +82,7 @@ pub(super) fn read(file: &dyn ReadAt, options: &Options) -> Result<Model, Error>
     {
         model.note("", "constants of the program are not read");
     }
-    ties.finish(&mut model, options)?;
+    model.tie();
     Ok(model)
 }
 
