@@ -2,19 +2,16 @@
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
-// Every reader uses other ones of the shared parts.
 #![cfg_attr(
-    not(all(
-        feature = "std",
-        feature = "torch",
-        feature = "joblib",
+    not(any(
+        feature = "numpy",
         feature = "onnx",
         feature = "tflite",
         feature = "tensorflow",
         feature = "flax",
-        feature = "keras"
+        feature = "hdf5"
     )),
-    allow(dead_code)
+    allow(dead_code, reason = "what readers share, without any reader")
 )]
 
 extern crate alloc;

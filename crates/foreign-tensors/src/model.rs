@@ -125,6 +125,7 @@ impl Model {
     /// # Errors
     ///
     /// [`ErrorKind::DuplicateName`].
+    #[cfg(any(feature = "torch", feature = "hdf5"))]
     pub(crate) fn add_alias(&mut self, name: String, of: String) -> Result<(), Error> {
         self.names.take(&name)?;
         self.aliases.push(Alias { name, of });
@@ -132,11 +133,13 @@ impl Model {
     }
 
     /// Whether a tensor or alias has this name.
+    #[cfg(any(feature = "onnx", feature = "tflite"))]
     pub(crate) fn has(&self, name: &str) -> bool {
         self.names.contains(name)
     }
 
     /// Turns tensors that are the same view of the same storage, with the same type and shape, into aliases. The alphabetically first name stays.
+    #[cfg(any(feature = "torch", feature = "onnx", feature = "tflite"))]
     pub(crate) fn tie(&mut self) {
         let mut order: Vec<usize> = (0..self.tensors.len()).collect();
         let tensors = &self.tensors;
@@ -210,6 +213,7 @@ impl Model {
     }
 
     /// Adds a file with bytes of tensors, and returns its number for [`crate::tensor::Place::Stored`].
+    #[cfg(any(feature = "torch", feature = "onnx", feature = "tensorflow"))]
     pub(crate) fn add_companion(&mut self, source: Box<dyn ReadAt + Send + Sync>) -> usize {
         self.companions.push(source);
         self.companions.len()

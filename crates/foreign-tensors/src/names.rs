@@ -8,6 +8,7 @@ use located_error::Subject;
 use crate::error::{Error, ErrorKind};
 
 /// Joins a path and the next part of it with `.`.
+#[cfg(any(feature = "hdf5", feature = "onnx", feature = "tflite"))]
 pub(crate) fn join(path: &str, part: &str) -> String {
     if path.is_empty() {
         return part.into();
@@ -63,6 +64,7 @@ pub(crate) struct Names {
 
 impl Names {
     /// Whether the name is taken.
+    #[cfg(any(feature = "onnx", feature = "tflite"))]
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.taken.contains_key(name)
     }
@@ -105,6 +107,11 @@ mod tests {
         let mut names = Names::default();
         names.take("a").unwrap();
         assert_eq!(names.take("a").unwrap_err().code(), "ft-duplicate-name");
+    }
+
+    #[cfg(feature = "hdf5")]
+    #[test]
+    fn parts_of_a_path_are_joined() {
         assert_eq!((join("", "a"), join("a", "0")), ("a".into(), "a.0".into()));
     }
 }

@@ -3,8 +3,6 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::error::{Error, ErrorKind};
-
 /// How a file is read.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -24,12 +22,13 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoKey`] if one is asked for.
-    pub(crate) fn without_key(&self) -> Result<(), Error> {
+    /// [`ErrorKind::NoKey`](crate::ErrorKind::NoKey) if one is asked for.
+    #[cfg(any(feature = "numpy", feature = "onnx", feature = "tflite", feature = "tensorflow"))]
+    pub(crate) fn without_key(&self) -> Result<(), crate::Error> {
         if self.key.is_empty() {
             Ok(())
         } else {
-            Err(ErrorKind::NoKey { keys: "none, the format has no nested objects".into() }.into())
+            Err(crate::ErrorKind::NoKey { keys: "none, the format has no nested objects".into() }.into())
         }
     }
 }

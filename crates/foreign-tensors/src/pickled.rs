@@ -311,8 +311,10 @@ pub(crate) trait Storages {
 }
 
 /// For streams without persistent ids.
+#[cfg(feature = "joblib")]
 pub(crate) struct NoStorages;
 
+#[cfg(feature = "joblib")]
 impl Storages for NoStorages {
     fn find(&self, _: &Pickle<'_>, _: ValueId) -> Result<Storage, Error> {
         Err(Error::unsupported("a pickle with persistent ids"))

@@ -1,6 +1,5 @@
 //! Bytes by their offset, through a window.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -77,11 +76,16 @@ impl<'s> Reader<'s> {
     }
 
     /// A string of UTF-8.
-    pub(crate) fn text(&mut self, range: Range<u64>, budget: &mut Budget) -> Result<String, Error> {
+    #[cfg(any(feature = "onnx", feature = "tflite", feature = "flax"))]
+    pub(crate) fn text(
+        &mut self,
+        range: Range<u64>,
+        budget: &mut Budget,
+    ) -> Result<alloc::string::String, Error> {
         let at = range.start;
         budget.take(range.end.saturating_sub(at))?;
         let bytes = self.bytes(range)?;
-        String::from_utf8(bytes).map_err(|_| Error::malformed("a name is not UTF-8").at(at))
+        alloc::string::String::from_utf8(bytes).map_err(|_| Error::malformed("a name is not UTF-8").at(at))
     }
 }
 

@@ -117,10 +117,30 @@ impl Decode for Within {
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     /// In a file: 0 for the file that was read, then the companions from 1.
+    #[cfg_attr(
+        not(any(
+            feature = "numpy",
+            feature = "onnx",
+            feature = "tflite",
+            feature = "flax",
+            feature = "hdf5"
+        )),
+        expect(dead_code, reason = "TensorFlow has checksums of all bytes")
+    )]
     Stored(usize, Range<u64>),
     /// In memory.
     Memory(Arc<[u8]>),
     /// Somewhere, encoded.
+    #[cfg_attr(
+        not(any(
+            feature = "numpy",
+            feature = "onnx",
+            feature = "tensorflow",
+            feature = "flax",
+            feature = "hdf5"
+        )),
+        expect(dead_code, reason = "TensorFlow Lite encodes nothing")
+    )]
     Encoded(Arc<dyn Decode>),
 }
 
@@ -134,6 +154,7 @@ pub struct Tensor {
     view: View,
     problem: Option<String>,
     /// The number of the storage, of those that several tensors may have.
+    #[cfg(any(feature = "torch", feature = "onnx", feature = "tflite"))]
     storage: Option<u64>,
     /// The file that the place is in or counts from: of a shard, its number among the companions.
     home: usize,
@@ -174,7 +195,17 @@ impl Tensor {
             checked()
         };
         checked.map_err(|error| error.of(Subject::tensor(&name)))?;
-        Ok(Self { name, dtype, shape, place, view, problem: None, storage: None, home: 0 })
+        Ok(Self {
+            name,
+            dtype,
+            shape,
+            place,
+            view,
+            problem: None,
+            #[cfg(any(feature = "torch", feature = "onnx", feature = "tflite"))]
+            storage: None,
+            home: 0,
+        })
     }
 
     /// A tensor that cannot be represented; `what` completes "... cannot be represented". Its type is shown as `U8`.
@@ -186,6 +217,7 @@ impl Tensor {
             place: Place::Memory(Arc::from([])),
             view: View::whole(),
             problem: Some(what.into()),
+            #[cfg(any(feature = "torch", feature = "onnx", feature = "tflite"))]
             storage: None,
             home: 0,
         }
@@ -282,6 +314,7 @@ impl Tensor {
     }
 
     /// What two tensors have in common that are the same elements; `None` if no other tensor can be the same.
+    #[cfg(any(feature = "torch", feature = "onnx", feature = "tflite"))]
     pub(crate) fn identity(&self) -> Option<impl Ord + '_> {
         let stored = match &self.place {
             Place::Stored(file, range) => Some((*file, range.start, range.end)),
@@ -291,7 +324,7 @@ impl Tensor {
         let stored = stored.filter(|_| self.storage.is_none());
         let is_shared = self.storage.is_some() || stored.is_some();
         let is_shown = is_shared && self.problem.is_none() && self.element_count() > 0;
-        is_shown.then(|| (self.storage, stored, self.dtype, self.shape.as_slice(), &self.view))
+        is_shown.then_some((self.storage, stored, self.dtype, self.shape.as_slice(), &self.view))
     }
 
     /// The bytes, row-major and little-endian, with views, byte order and signs applied. `file` is the file that `model` was read from.

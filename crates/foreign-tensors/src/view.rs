@@ -26,6 +26,7 @@ impl View {
     }
 
     /// Elements that are stored in column-major order.
+    #[cfg(feature = "numpy")]
     pub(crate) fn column_major(shape: &[u64]) -> Result<Self, Error> {
         let mut strides = Vec::with_capacity(shape.len());
         let mut stride = 1_u64;
