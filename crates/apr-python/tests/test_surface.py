@@ -73,7 +73,7 @@ def test_stubs_have_the_signatures_of_the_module():
 
 
 def test_help_shows_public_names_alone():
-    for module in (apr, apr.safetensors, apr.gguf, apr.structures):
+    for module in (apr, apr.safetensors, apr.gguf, apr.structures, apr.torch):
         shown = pydoc.plain(pydoc.render_doc(module))
         assert "_safe_open_handle" not in shown and "\n    --\n" not in shown, module
     assert callable(apr.safetensors._safe_open_handle)
@@ -90,6 +90,9 @@ def missing_files(path):
     yield lambda: apr.open_sealed(path)
     yield lambda: gguf.open(path)
     yield lambda: apr.quantize(path, "out.gguf", "q8_0")
+    yield lambda: apr.convert(path, "out.gguf")
+    yield lambda: apr.scan(path)
+    yield lambda: apr.torch.load(path)
 
 
 def test_a_missing_file_is_told_the_same_way_everywhere(tmp_path):

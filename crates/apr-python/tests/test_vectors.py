@@ -29,7 +29,7 @@ def bytes_in_file(array, dtype):
         return np.ascontiguousarray(array).tobytes()
     bits = PACKED[dtype]
     word = sum(int(code) << (bits * idx) for idx, code in enumerate(np.ravel(array).view(np.uint8)))
-    return word.to_bytes(array.size * bits // 8, "little")
+    return word.to_bytes(-(-array.size * bits // 8), "little")
 
 
 @pytest.mark.parametrize("entry", READABLE, ids=name_of)

@@ -90,7 +90,10 @@ impl ModelFile<FileSource> {
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions<'_>) -> Result<Self, Error> {
         let path = path.as_ref();
         if path.is_dir() {
-            return Self::open_set(path, options);
+            // A SavedModel of TensorFlow is a folder.
+            let graph = path.join("saved_model.pb");
+            let is_saved_model = cfg!(feature = "foreign") && graph.is_file();
+            return if is_saved_model { Self::open(graph, options) } else { Self::open_set(path, options) };
         }
         let regular = durable_file::open_regular(path, u64::MAX)?;
         let len = regular.len();

@@ -12,7 +12,7 @@ pub(super) struct Framework {
     name: &'static str,
     packages: Packages,
     /// Our tests of its adapter.
-    tests: &'static str,
+    tests: &'static [&'static str],
     /// Upstream's.
     upstream: &'static [&'static str],
 }
@@ -55,7 +55,7 @@ static FRAMEWORKS: [Framework; 5] = [
             check: "import importlib.metadata as m; assert m.version('torch') == '2.8.0'; import torch",
             variables: &[],
         },
-        tests: "tests/test_torch.py",
+        tests: &["tests/test_torch.py", "tests/test_torch_load.py"],
         upstream: &UPSTREAM_TESTS,
     },
     Framework {
@@ -65,7 +65,7 @@ static FRAMEWORKS: [Framework; 5] = [
             check: "import importlib.metadata as m; assert m.version('jax') == '0.10.2'; import flax",
             variables: &[],
         },
-        tests: "tests/test_flax.py",
+        tests: &["tests/test_flax.py"],
         upstream: &["tests/test_flax_comparison.py"],
     },
     Framework {
@@ -75,7 +75,7 @@ static FRAMEWORKS: [Framework; 5] = [
             check: "import importlib.metadata as m, h5py; assert m.version('tensorflow-cpu') == '2.21.0'",
             variables: &[],
         },
-        tests: "tests/test_tensorflow.py",
+        tests: &["tests/test_tensorflow.py"],
         upstream: &["tests/test_tf_comparison.py"],
     },
     Framework {
@@ -85,7 +85,7 @@ static FRAMEWORKS: [Framework; 5] = [
             check: "import importlib.metadata as m; assert m.version('paddlepaddle') == '3.3.1'",
             variables: &[],
         },
-        tests: "tests/test_paddle.py",
+        tests: &["tests/test_paddle.py"],
         upstream: &["tests/test_paddle_comparison.py"],
     },
     Framework {
@@ -95,7 +95,7 @@ static FRAMEWORKS: [Framework; 5] = [
             check: "import importlib.metadata as m, mlx.core; assert m.version('mlx') == '0.32.4'",
             variables: &[],
         },
-        tests: "tests/test_mlx.py",
+        tests: &["tests/test_mlx.py"],
         upstream: &["tests/test_mlx_comparison.py"],
     },
 ];
@@ -142,7 +142,7 @@ pub(super) fn run(
         };
         n_tested += 1;
         install(session, &python, wheel)?;
-        let ours = pytest(session, &python, &[framework.tests], |command| {
+        let ours = pytest(session, &python, framework.tests, |command| {
             command.current_dir(session.root().join(FOLDER));
         });
         let passed = close(session, &format!("our tests of {}", framework.name), ours);

@@ -1,6 +1,7 @@
 //! Descriptions of files, without reading their payload.
 
 use alloc::sync::Arc;
+use std::collections::HashSet;
 
 use apr_container::{KeyHint, ModelInfo, prefix_len, v2};
 use apr_crypto::VerifyingKey;
@@ -70,7 +71,14 @@ fn described<'py, R: ReadAt>(
         }
         dict.set_item("file_size", description.file_size)?;
         if !matches!(opened.contents(), Contents::AprV1(_) | Contents::Sealed(_)) {
-            dict.set_item("tensors", tensors(py, &description.tensors)?)?;
+            let aliases: HashSet<&str> = match opened.contents() {
+                Contents::Foreign(file) => {
+                    file.model().aliases().iter().map(|alias| alias.name.as_str()).collect()
+                }
+                _ => HashSet::new(),
+            };
+            let first = description.tensors.iter().filter(|tensor| !aliases.contains(tensor.name.as_str()));
+            dict.set_item("tensors", tensors(py, first)?)?;
         }
         match opened.contents() {
             Contents::AprV1(file) => add_apr_v1(&dict, opened, file.info())?,
@@ -127,7 +135,10 @@ fn add_foreign(dict: &Bound<'_, PyDict>, file: &Foreign, warnings: &[Warning]) -
     dict.set_item("warnings", warnings.iter().map(|warning| &warning.message).collect::<Vec<_>>())
 }
 
-fn tensors<'py>(py: Python<'py>, tensors: &[TensorDescription]) -> PyResult<Bound<'py, PyDict>> {
+fn tensors<'py, 'd>(
+    py: Python<'py>,
+    tensors: impl IntoIterator<Item = &'d TensorDescription>,
+) -> PyResult<Bound<'py, PyDict>> {
     let all = PyDict::new(py);
     for tensor in tensors {
         let dict = PyDict::new(py);
