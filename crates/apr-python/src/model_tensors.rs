@@ -127,6 +127,9 @@ impl OpenModel {
 
     /// The bytes of a tensor, row-major and little-endian, in memory of their own.
     fn bytes<'py>(&self, py: Python<'py>, row: &Row) -> PyResult<Bound<'py, PyAny>> {
+        // What has to be decoded is decoded before there is memory for the result: twice its size at most, in all.
+        let decoded = py.detach(|| self.with(row, |tensor| read(tensor, 0, &mut [])));
+        decoded.map_err(|error| self.raise(py, error))?;
         let read = |out: &mut [u8]| self.with(row, |tensor| read(tensor, 0, out));
         self.maker.filled(py, row.byte_len, read, |error| self.raise(py, error))
     }
@@ -257,12 +260,11 @@ impl ModelTensors {
     /// the file has them.
     fn get_bytes<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyMemoryView>> {
         let row = self.0.row(name)?;
-        match self.0.with(row, |tensor| tensor.check_type()) {
-            Err(error) if matches!(error.kind(), ErrorKind::Foreign(_)) => {
-                return Err(self.0.raise(py, error));
-            }
-            _ => {}
-        }
+        let checked = self.0.with(row, |tensor| match tensor.check_type() {
+            Err(error) if matches!(error.kind(), ErrorKind::Foreign(_)) => Err(error),
+            _ => Ok(()),
+        });
+        checked.map_err(|error| self.0.raise(py, error))?;
         PyMemoryView::from(&self.0.bytes(py, row)?)
     }
 

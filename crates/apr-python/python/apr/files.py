@@ -89,9 +89,10 @@ class ModelFiles(Mapping[str, Any]):
 
     def get_tensors(self) -> dict[str, Any]:
         """All tensors by name. Those with several names share their memory, in files of formats that say so."""
-        if self.format == "safetensors":
-            return {name: self.get_tensor(name) for name in self._files}
-        return self._file(self.path).get_tensors(list(self._files))
+        opened = self._opened.get(self.path)
+        if isinstance(opened, ModelTensors):
+            return opened.get_tensors(list(self._files))
+        return {name: self.get_tensor(name) for name in self._files}
 
     def info(self, name: str | None = None) -> dict[str, Any]:
         """What the headers say of a tensor, or of all of them by name: dtype, shape, data_offsets, nbytes. Of formats other than
@@ -105,8 +106,9 @@ class ModelFiles(Mapping[str, Any]):
         each other. Of formats other than safetensors, what `apr.inspect` gives."""
         if name is not None:
             return self._holder(name).metadata()
-        if self.format != "safetensors":
-            return self._file(self.path).metadata()
+        opened = self._opened.get(self.path)
+        if isinstance(opened, ModelTensors):
+            return opened.metadata()
         texts = [self._file(path).metadata() or {} for path in self.shards]
         common = {key: value for text in texts for key, value in text.items()}
         kept = {key: value for key, value in common.items() if all(text.get(key, value) == value for text in texts)}
