@@ -3,6 +3,7 @@
 pub(crate) mod element;
 mod header;
 mod strings;
+mod write;
 
 use alloc::format;
 
@@ -10,6 +11,8 @@ use foreign_format::Format;
 use located_error::Subject;
 use read_at::ReadAt;
 use zip_core::Member;
+
+pub use self::write::header;
 
 use self::header::Header;
 use self::strings::MAX_BYTES;

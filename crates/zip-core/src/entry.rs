@@ -14,11 +14,11 @@ pub(crate) const LOCAL_LEN: usize = 30;
 const ENCRYPTED: u16 = 1 << 0;
 const DESCRIPTOR: u16 = 1 << 3;
 const STRONG: u16 = 1 << 6;
-const UTF8: u16 = 1 << 11;
+pub(crate) const UTF8: u16 = 1 << 11;
 const MASKED: u16 = 1 << 13;
 
 /// Extra fields.
-const ZIP64: u16 = 0x0001;
+pub(crate) const ZIP64: u16 = 0x0001;
 const UNICODE_PATH: u16 = 0x7075;
 
 /// A method of compression.

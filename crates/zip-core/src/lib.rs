@@ -14,6 +14,7 @@ mod fields;
 mod limits;
 mod member;
 mod problem;
+mod write;
 
 pub use crate::archive::Archive;
 pub use crate::entry::{Entry, Method};
@@ -21,3 +22,4 @@ pub use crate::error::{Error, ErrorKind};
 pub use crate::limits::Limits;
 pub use crate::member::{Checksum, Member, Wrapper, decompress};
 pub use crate::problem::{Finding, Problem};
+pub use crate::write::StoredArchive;
