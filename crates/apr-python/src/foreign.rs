@@ -22,8 +22,7 @@ pub(crate) fn named(file: Refused<'_>, wanted: &str) -> Option<String> {
         FileKind::Model(ModelFormat::AprV1 | ModelFormat::AprV2) => "apr.load opens it",
         FileKind::Model(ModelFormat::Sealed) => "apr.open_sealed opens it",
         FileKind::Model(ModelFormat::Gguf) => "apr.gguf.open opens it",
-        FileKind::Foreign(format) => format.help(),
-        _ => return None,
+        _ => kind.foreign()?.help(),
     };
     Some(format!("is {}, not {wanted}: {help}", kind.title()))
 }

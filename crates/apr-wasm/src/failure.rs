@@ -164,9 +164,11 @@ from_located! {
 
 impl From<model_file::Error> for Failure {
     fn from(error: model_file::Error) -> Self {
-        use model_file::{ErrorKind, FileKind};
+        use model_file::ErrorKind;
         match error.kind() {
-            ErrorKind::ForeignFormat { found: FileKind::Foreign(format) } => Self::foreign(*format),
+            ErrorKind::ForeignFormat { found } => {
+                found.foreign().map_or_else(|| located(&error), Self::foreign)
+            }
             ErrorKind::ForeignPayload { .. } => {
                 Self::new("aw-foreign-payload", "the payload is of a type of its maker's own")
             }

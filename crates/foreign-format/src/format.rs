@@ -34,10 +34,9 @@ macro_rules! formats {
     };
 }
 
-const TORCH: &str = "load it where you trust it, with torch.load(FILE, weights_only=True), and save the tensors with \
-     safetensors.torch.save_file";
-const PICKLE: &str =
-    "loading a pickle can run code: load it only where you trust it, then save the arrays as safetensors";
+const CONVERT: &str = "convert it, which runs nothing in it: `apr convert FILE OUT.safetensors`";
+const PICKLE: &str = "convert its arrays, which runs nothing in it: `apr convert FILE OUT.safetensors`; a model of scikit-learn that should predict \
+     is exported where it was trained: apr.sklearn.export in Python";
 const LLAMA_CPP: &str = "this format was replaced by GGUF in 2023: download a GGUF version of the model";
 const UNPACK: &str = "unpack it first";
 const NO_MODEL: &str = "this file holds no model: name a model file";
@@ -48,52 +47,40 @@ const DOWNLOAD: &str = "the server sent an error or login page instead of the mo
 
 formats! {
     /// `torch.save` since PyTorch 1.6: a ZIP archive with a pickle and raw storages.
-    Torch, "torch", "a PyTorch checkpoint (a ZIP archive with a pickle)", TORCH;
+    Torch, "torch", "a PyTorch checkpoint (a ZIP archive with a pickle)", CONVERT;
     /// `torch.save` before PyTorch 1.6: pickles and raw storages, one after the other.
-    TorchLegacy, "torch-legacy", "a PyTorch checkpoint (legacy format, pickles)", TORCH;
+    TorchLegacy, "torch-legacy", "a PyTorch checkpoint (legacy format, pickles)", CONVERT;
     /// `torch.jit.save`.
-    TorchScript, "torchscript", "a TorchScript program", "load it where you trust it, and save its weights: \
-         safetensors.torch.save_file(torch.jit.load(FILE).state_dict(), OUT)";
+    TorchScript, "torchscript", "a TorchScript program", CONVERT;
     /// `torch.export.save`.
-    TorchExport, "torch-export", "a PyTorch exported program (.pt2)",
-        "load it where you trust it, and save its weights: \
-         safetensors.torch.save_file(torch.export.load(FILE).state_dict, OUT)";
+    TorchExport, "torch-export", "a PyTorch exported program (.pt2)", CONVERT;
     /// An index of shards of PyTorch: names of tensors and files. Those of safetensors are [`ShardIndex`](Self::ShardIndex).
-    TorchIndex, "torch-index", "an index of PyTorch checkpoints", "load the files that it names where you trust them, with \
-         torch.load(FILE, weights_only=True), and save the tensors with safetensors.torch.save_file";
+    TorchIndex, "torch-index", "an index of PyTorch checkpoints", CONVERT;
     /// A pickle of another kind: joblib, scikit-learn, NumPy.
     Pickle, "pickle", "a pickle (joblib, scikit-learn or other)", PICKLE;
     /// One array of NumPy.
-    Npy, "npy", "a NumPy .npy array",
-        "save it as safetensors: safetensors.numpy.save_file({\"name\": numpy.load(FILE)}, OUT)";
+    Npy, "npy", "a NumPy .npy array", CONVERT;
     /// Several arrays of NumPy in a ZIP archive.
-    Npz, "npz", "a NumPy .npz archive",
-        "save its arrays as safetensors: safetensors.numpy.save_file(dict(numpy.load(FILE)), OUT)";
+    Npz, "npz", "a NumPy .npz archive", CONVERT;
     /// Keras 3: a ZIP archive with JSON and HDF5.
-    Keras, "keras", "a Keras model (.keras)",
-        "take model.weights.h5 out of it with unzip, read the arrays with h5py, and save them as safetensors";
+    Keras, "keras", "a Keras model (.keras)", CONVERT;
     /// HDF5: Keras `.h5` and many others.
-    Hdf5, "hdf5", "an HDF5 file (Keras .h5 or other)", "read the arrays with h5py and save them as safetensors";
+    Hdf5, "hdf5", "an HDF5 file (Keras .h5 or other)", CONVERT;
     /// MATLAB, levels 5 and 7.3.
     Mat, "mat", "a MATLAB .mat file",
         "read it with scipy.io.loadmat (version 7.3: h5py) and save the arrays as safetensors";
     /// ONNX.
-    Onnx, "onnx", "an ONNX model",
-        "read it with the Python package onnx, and save its initializers (onnx.numpy_helper.to_array) as safetensors";
+    Onnx, "onnx", "an ONNX model", CONVERT;
     /// The graph of a TensorFlow SavedModel.
-    SavedModel, "saved-model", "the graph of a TensorFlow SavedModel",
-        "the weights are in the folder variables beside it: read them with tf.train.load_checkpoint(\"variables/variables\"), \
-         and save them as safetensors";
+    SavedModel, "saved-model", "the graph of a TensorFlow SavedModel", CONVERT;
     /// The index of a TensorFlow checkpoint of version 2.
-    TfCheckpoint, "tf-checkpoint", "the index of a TensorFlow checkpoint",
-        "the weights are in the files .data-* beside it: read them with tf.train.load_checkpoint(PREFIX), and save them as safetensors";
+    TfCheckpoint, "tf-checkpoint", "the index of a TensorFlow checkpoint", CONVERT;
     /// TensorFlow Lite.
-    TfLite, "tflite", "a TensorFlow Lite model", "export the original model to safetensors instead";
+    TfLite, "tflite", "a TensorFlow Lite model", CONVERT;
     /// Core ML.
     CoreMl, "coreml", "a Core ML model", "export the original model to safetensors instead";
     /// A MessagePack map, as Flax writes parameters.
-    MessagePack, "msgpack", "MessagePack (Flax parameters or other)",
-        "read it with flax.serialization.msgpack_restore and save the arrays as safetensors";
+    MessagePack, "msgpack", "MessagePack (Flax parameters or other)", CONVERT;
     /// The formats of llama.cpp before GGUF.
     Ggml, "ggml", "a GGML model", LLAMA_CPP;
 

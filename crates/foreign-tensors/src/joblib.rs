@@ -20,7 +20,7 @@ const MAX_RATIO: u64 = 1032;
 ///
 /// # Errors
 ///
-/// If the pickle names what no array needs, or has no arrays.
+/// [`ErrorKind::Format`] if something else than a pickle is compressed; if the pickle names what no array needs, or has no arrays.
 pub fn read(file: &dyn ReadAt, _companions: &dyn Companions, options: &Options) -> Result<Model, Error> {
     let mut model = Model::new(Format::Pickle);
     let mut first = [0; 2];
@@ -61,6 +61,10 @@ fn decompressed(file: &dyn ReadAt, options: &Options) -> Result<Vec<u8>, Error> 
     let mut bytes = Vec::new();
     let mut failure = None;
     let end = decompress(&file, start..file.total_len(), wrapper, |piece| {
+        if bytes.is_empty() && foreign_format::sniff(piece) != Some(Format::Pickle) {
+            failure = Some(ErrorKind::Format {});
+            return false;
+        }
         if bytes.len() as u64 + piece.len() as u64 > allowed {
             let allowed = options.limits.decompressed_bytes;
             failure = Some(ErrorKind::Limit { limit: "decompressed_bytes", allowed });

@@ -8,6 +8,7 @@ use foreign_tensors::{Companions, Model};
 use read_at::ReadAt;
 use tensor_dtype::TensorType;
 
+use crate::FileKind;
 use crate::content::Content;
 use crate::error::{Error, ErrorKind};
 use crate::tensor::{Origin, Tensor};
@@ -51,18 +52,20 @@ pub(crate) struct Place<'m> {
 }
 
 impl Foreign {
-    /// Whether a format has a reader.
-    #[must_use]
-    pub fn is_supported(format: Format) -> bool {
-        foreign_tensors::is_supported(format)
-    }
-
     pub(crate) fn read<R: ReadAt>(
         content: &Content<R>,
+        format: Format,
         companions: &dyn Companions,
         options: &foreign_tensors::Options,
     ) -> Result<Self, Error> {
-        let model = foreign_tensors::read(content, companions, options)?;
+        let model =
+            foreign_tensors::read(content, companions, options).map_err(|error| match error.kind() {
+                // What is compressed is of no format that is read.
+                foreign_tensors::ErrorKind::Format {} => {
+                    ErrorKind::ForeignFormat { found: FileKind::Foreign(format) }.into()
+                }
+                _ => Error::from(error),
+            })?;
         let shapes = model.tensors().iter().map(|tensor| {
             let dims = tensor.shape().iter().map(|&dim| usize::try_from(dim));
             let too_large =
@@ -89,7 +92,8 @@ impl Foreign {
                     tensor.dtype().known().map_or(TensorType::Other(tensor.dtype().name()), TensorType::Known)
                 }
             };
-            let offset = tensor.stored().filter(|&(file, _)| file == 0).map(|(_, range)| range.start);
+            let stored = tensor.stored().filter(|&(file, _)| file == 0 && tensor.problem().is_none());
+            let offset = stored.map(|(_, range)| range.start);
             let place = Place { file: self, index, origin: Origin { content, offset: offset.unwrap_or(0) } };
             let extent = (shape.as_slice(), tensor.byte_len());
             all.push(Tensor::of_foreign((tensor.name(), dtype), extent, place, offset.is_some()));

@@ -50,7 +50,7 @@ impl FileKind {
             return Self::Model(format);
         }
         if let Some(format) = sniff(first) {
-            return Self::Foreign(format);
+            return Self::of_foreign(format);
         }
         if first.get(8) == Some(&b'{') {
             return Self::Model(ModelFormat::SafeTensors);
@@ -70,11 +70,41 @@ impl FileKind {
         source.read_exact_at(0, first)?;
         match Self::of(first) {
             #[cfg(feature = "foreign")]
-            Self::Foreign(_) => {
+            kind if kind.foreign().is_some() || kind == Self::Unknown => {
                 Self::identify(source.total_len(), |offset, out| source.read_exact_at(offset, out))
             }
             kind => Ok(kind),
         }
+    }
+
+    const fn of_foreign(format: foreign_format::Format) -> Self {
+        #[cfg(feature = "foreign")]
+        if foreign_tensors::is_supported(format) {
+            return Self::Model(ModelFormat::Foreign(format));
+        }
+        Self::Foreign(format)
+    }
+
+    /// The format of another program, opened here or not.
+    #[must_use]
+    pub const fn foreign(self) -> Option<foreign_format::Format> {
+        match self {
+            #[cfg(feature = "foreign")]
+            Self::Model(ModelFormat::Foreign(format)) => Some(format),
+            Self::Foreign(format) => Some(format),
+            Self::Model(_) | Self::Unknown => None,
+        }
+    }
+
+    /// Whether the name may stand for the content: a name that ends as those of this project's formats do promises that no program
+    /// runs anything in the file.
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub fn fits(self, path: &std::path::Path) -> bool {
+        let is_own = |ending: &std::ffi::OsStr| {
+            ["safetensors", "apr", "gguf", "sealed"].iter().any(|own| ending.eq_ignore_ascii_case(own))
+        };
+        self.foreign().is_none() || !path.extension().is_some_and(is_own)
     }
 
     /// The kind of a file of `len` bytes, of which `read(offset, buf)` fills `buf` with those at `offset`: the directory of a ZIP
@@ -87,12 +117,11 @@ impl FileKind {
         let mut first = [0; PREFIX];
         let (first, _) = first.split_at_mut(usize::try_from(len).map_or(PREFIX, |len| len.min(PREFIX)));
         read(0, first)?;
-        match Self::of(first) {
-            Self::Foreign(format) => {
-                Ok(Self::Foreign(foreign_format::identify(len, read)?.unwrap_or(format)))
-            }
-            kind => Ok(kind),
+        let kind = Self::of(first);
+        if kind.foreign().is_none() && kind != Self::Unknown {
+            return Ok(kind);
         }
+        Ok(foreign_format::identify(len, read)?.map_or(kind, Self::of_foreign))
     }
 
     /// The format whose reader says what is wrong with the file: the detected one, otherwise safetensors.
@@ -100,8 +129,6 @@ impl FileKind {
     pub const fn expected(self) -> ModelFormat {
         match self {
             Self::Model(format) => format,
-            #[cfg(feature = "foreign")]
-            Self::Foreign(format) if foreign_tensors::is_supported(format) => ModelFormat::Foreign(format),
             Self::Foreign(_) | Self::Unknown => ModelFormat::SafeTensors,
         }
     }

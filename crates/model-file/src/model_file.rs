@@ -89,6 +89,10 @@ impl ModelFile<FileSource> {
     /// shards disagree is opened: [`shard_problems`](Self::shard_problems) lists the differences.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions<'_>) -> Result<Self, Error> {
         let path = path.as_ref();
+        #[cfg(feature = "foreign")]
+        let inside = Self::foreign_in(path);
+        #[cfg(feature = "foreign")]
+        let path = inside.as_deref().unwrap_or(path);
         if path.is_dir() {
             // A SavedModel of TensorFlow is a folder.
             let graph = path.join("saved_model.pb");
@@ -126,6 +130,34 @@ impl ModelFile<FileSource> {
         #[cfg(not(feature = "foreign"))]
         let beside = &();
         Self::of_source(source, kind, beside, options)
+    }
+
+    /// The file of another program to read in a folder without safetensors: of those that Hugging Face's libraries and TensorFlow name so,
+    /// the first.
+    #[cfg(feature = "foreign")]
+    #[must_use]
+    pub fn foreign_in(folder: &Path) -> Option<std::path::PathBuf> {
+        const NAMES: [&str; 6] = [
+            "pytorch_model.bin.index.json",
+            "pytorch_model.bin",
+            "saved_model.pb",
+            "flax_model.msgpack",
+            "tf_model.h5",
+            "model.onnx",
+        ];
+        if !folder.is_dir() {
+            return None;
+        }
+        let is_safetensors = |entry: std::fs::DirEntry| {
+            let name = entry.file_name();
+            name.to_str().is_some_and(|name| {
+                name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json")
+            })
+        };
+        if std::fs::read_dir(folder).ok()?.flatten().any(is_safetensors) {
+            return None;
+        }
+        NAMES.iter().map(|name| folder.join(name)).find(|file| file.is_file())
     }
 
     /// Opens a folder or an index of shards.
@@ -246,14 +278,8 @@ impl<R: ReadAt> ModelFile<R> {
                 return Err(ErrorKind::ForeignFormat { found: kind }.into());
             }
             #[cfg(feature = "foreign")]
-            FileKind::Foreign(format) | FileKind::Model(ModelFormat::Foreign(format))
-                if Foreign::is_supported(format) =>
-            {
-                Contents::Foreign(Box::new(Foreign::read(content, beside, &options.foreign)?))
-            }
-            #[cfg(feature = "foreign")]
-            FileKind::Model(ModelFormat::Foreign(_)) => {
-                return Err(ErrorKind::ForeignFormat { found: kind }.into());
+            FileKind::Model(ModelFormat::Foreign(format)) => {
+                Contents::Foreign(Box::new(Foreign::read(content, format, beside, &options.foreign)?))
             }
             FileKind::Foreign(format) => {
                 let found = FileKind::Foreign(format);

@@ -557,6 +557,10 @@ impl<'m> Tensor<'m> {
         buf: &mut Vec<u8>,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
+        if self.byte_len == 0 {
+            // What cannot be represented has no bytes.
+            self.read(0, &mut [])?;
+        }
         let mut offset = 0;
         while offset < self.byte_len {
             let len = CHUNK.min(self.byte_len - offset);
