@@ -9,10 +9,9 @@ mod writing;
 
 pub(crate) use self::layout::{CompressionArg, DequantizeArg, LayoutArgs};
 pub(crate) use self::listed::Listed;
-pub(crate) use self::reading::{CompatArg, PayloadArgs, TrustedArg};
+pub(crate) use self::reading::{CompatArg, PartArgs, PayloadArgs, TrustedArg, VoidArg};
 pub(crate) use self::size::parse_size;
 pub(crate) use self::writing::{DryRunArg, ForceArg, WriteArgs};
 
 /// Help of an input of any format.
-pub(crate) const INPUT_HELP: &str =
-    "A .safetensors, .apr or .gguf file, an index of shards, a folder with one, or `-` for standard input";
+pub(crate) const INPUT_HELP: &str = "A model file of any format that `apr` reads, an index of shards, a folder with one, or `-` for standard input";

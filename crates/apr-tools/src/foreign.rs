@@ -37,9 +37,12 @@ pub(crate) fn recognized(kind: FileKind) -> Option<FileKind> {
 pub(crate) fn refusal(kind: FileKind, expected: &str, path: &Path) -> Failure {
     let failure =
         Failure::new(CODE_FOREIGN_FORMAT, format!("this is {}, not {expected}", kind.title())).in_file(path);
-    failure.help(match kind {
-        FileKind::Foreign(format) => format.help(),
-        FileKind::Model(ModelFormat::Sealed) => {
+    failure.help(match (kind, kind.foreign()) {
+        (FileKind::Model(_), Some(_)) if !kind.fits(path) => {
+            "the name promises another format: if the content is what you expect, rename the file, and `apr` reads it"
+        }
+        (_, Some(format)) => format.help(),
+        (FileKind::Model(ModelFormat::Sealed), _) => {
             "`apr inspect FILE` says what opens it; `apr open FILE -o OUT` gives back what is inside"
         }
         _ => "name the file itself: in a folder or a set of shards only safetensors files are read",
@@ -48,7 +51,6 @@ pub(crate) fn refusal(kind: FileKind, expected: &str, path: &Path) -> Failure {
 
 /// Refuses a file that should be a model.
 pub(crate) fn not_a_model(kind: FileKind, path: &Path) -> Failure {
-    let expected =
-        if matches!(kind, FileKind::Foreign(_)) { "safetensors, .apr or GGUF" } else { "safetensors" };
+    let expected = if kind.foreign().is_some() { "safetensors, .apr or GGUF" } else { "safetensors" };
     refusal(kind, expected, path)
 }

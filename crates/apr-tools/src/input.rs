@@ -6,7 +6,6 @@ mod source;
 mod spool;
 mod tensor;
 
-use alloc::rc::Rc;
 use std::path::Path;
 
 use model_file::entries::Exported;
@@ -14,7 +13,7 @@ pub(crate) use model_file::{
     AprV1, AprV2, Contents, Gguf, MetadataValue, ModelFormat as Format, NamedModel, Part,
     ReadOptions as Rules, halves,
 };
-use model_file::{ErrorKind, ModelFile, OpenOptions, SafeTensors};
+use model_file::{ErrorKind, FileKind, ModelFile, OpenOptions, SafeTensors};
 use read_at::FileSource;
 use st_core::ShardProblem;
 
@@ -23,7 +22,7 @@ pub(crate) use self::source::Source;
 pub(crate) use self::tensor::{Tensor, Totals, common_name, decodable};
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_SHARDS, Exit, Failure};
 use crate::foreign;
-use crate::secrets::{Keys, SignedBy};
+use crate::secrets::SignedBy;
 use crate::whole_file::advised;
 
 /// A temporary file with all of standard input, whatever it is.
@@ -50,15 +49,6 @@ impl Model {
     /// If it cannot be read, is of another format, is invalid, or is a set of shards that does not fit together.
     pub(crate) fn open(path: &Path, rules: &Rules) -> Result<Self, Failure> {
         Self::from_source(Source::open(path)?, rules)
-    }
-
-    /// Opens what FILE names with what was brought for it.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`open`](Self::open); if the file is not signed by whom it must be, or cannot be decrypted.
-    pub(crate) fn open_with(path: &Path, rules: &Rules, keys: &Rc<Keys>) -> Result<Self, Failure> {
-        Self::from_source(Source::open(path)?.with_keys(keys), rules)
     }
 
     /// Opens a source if it is safetensors.
@@ -120,6 +110,7 @@ impl Model {
     ///
     /// If it cannot be read or is not valid; if it is not signed by a trusted key, or cannot be decrypted.
     pub(crate) fn undecoded(source: Source, rules: &Rules) -> Result<Self, Failure> {
+        source.check_part()?;
         match source.model_file(rules) {
             Ok(file) => Ok(Self { file, source }),
             Err(error) => Err(opening_failure(error, &source, rules)),
@@ -224,6 +215,13 @@ impl Model {
     /// If the file holds no known model, or a tensor cannot be read.
     pub(crate) fn named(self) -> Result<NamedModel, Failure> {
         let Self { file, source } = self;
+        if let Contents::Foreign(_) = file.contents() {
+            let kind = FileKind::Model(file.format());
+            return Err(match file.is_sealed() {
+                true => sealed::holds(kind.title()).in_file(source.label()),
+                false => foreign::refusal(kind, "a model that predicts", source.label()),
+            });
+        }
         file.model().map_err(|error| source.failure_of(error))
     }
 

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use apr_container::{RawModel, check_source, checksum_mismatch, inspect_bytes_with};
 use apr_crypto::{Access, Trust};
-use model_file::FileKind;
 use read_at::FileSource;
 
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
@@ -52,7 +51,7 @@ pub(crate) fn of_version_1(source: Source, instead: &str) -> Result<Source, Fail
 
 fn foreign(source: &Source, instead: &str) -> Failure {
     let what = match (source.format(), foreign::of_file(source.path())) {
-        (Format::SafeTensors, Some(kind @ FileKind::Foreign(_))) => {
+        (_, Some(kind)) if kind.foreign().is_some() => {
             return foreign::refusal(kind, "an .apr model", source.label());
         }
         (Format::SafeTensors, _) => "this is not an .apr model".to_owned(),

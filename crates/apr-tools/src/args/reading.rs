@@ -20,6 +20,24 @@ pub(crate) struct TrustedArg {
     trusted: bool,
 }
 
+/// Which part of a file of another program is read.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct PartArgs {
+    /// Read only this nested object of a file of another program, by its keys: model, state_dict.ema.
+    #[arg(long = "key", value_name = "PART")]
+    pub(crate) part: Option<String>,
+    #[command(flatten)]
+    pub(crate) void: VoidArg,
+}
+
+/// Elements of two bytes without a type.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct VoidArg {
+    /// Read two-byte elements without a type as BF16: NumPy, MLX and ml_dtypes write bfloat16 so.
+    #[arg(long = "void-as-bf16")]
+    pub(crate) is_bf16: bool,
+}
+
 /// What commands accept that go on working with a model.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct PayloadArgs {

@@ -199,6 +199,7 @@ impl Judge<'_> {
 
     fn examine(&self, path: &Path) -> Result<Sound, Refusal> {
         let source = Source::open(path).map_err(Refusal::Unsound)?.with_keys(self.keys);
+        source.check_name().map_err(Refusal::Unsound)?;
         let format = source.format();
         let mut sound = sound(source, self.rules, self.console)?;
         if let Some(expected) = self.expected.filter(|&expected| expected != format) {

@@ -4,10 +4,12 @@ mod apr;
 mod blocks;
 mod gguf;
 mod lost;
+mod numpy;
 mod target;
 
 use std::path::{Path, PathBuf};
 
+use foreign_format::Format as Foreign;
 use model_file::entries::{self, Entries};
 use st_core::{Dtype, WriteOptions};
 
@@ -15,10 +17,10 @@ pub(crate) use self::blocks::Blocks;
 pub(crate) use self::lost::parts as lost_parts;
 pub(crate) use self::target::{FormatArg, Target, TargetArgs, remark_on_size};
 use crate::args::glob::{Rename, Selection};
-use crate::args::{CompatArg, DequantizeArg, INPUT_HELP, LayoutArgs, PayloadArgs, WriteArgs};
-use crate::detached::{Detached, DetachedArgs};
+use crate::args::{CompatArg, DequantizeArg, INPUT_HELP, LayoutArgs, PayloadArgs, VoidArg, WriteArgs};
+use crate::detached::{DetachedArgs, SignedPart};
 use crate::error::{CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
-use crate::input::{Format, Model, Rules, Source, Tensor};
+use crate::input::{Format, Model, Rules, Tensor};
 use crate::output::ending::Ending;
 use crate::output::rewrite::{self, Job, Plan};
 use crate::output::{Destination, Output};
@@ -28,8 +30,10 @@ use crate::terminal::escape;
 const AFTER_HELP: &str = "Tensors are copied byte for byte, one chunk at a time, whatever their size. The output is complete or \
     not there. Patterns of --select and --exclude see the old names, and the first --rename that fits \
     applies. Without options, the output is what the official writer would make of the same tensors.\n\n\
-    Without --format, the ending of OUT's name is the format: .safetensors, .gguf, or .apr of the version that IN has. \
-    Other endings are refused. `-` and a name without an ending keep the format of IN. Tensors become an .apr model (version 1) if their metadata name one (`apr.model`), else an .apr \
+    Without --format, the ending of OUT's name is the format: .safetensors, .gguf, .npz, .npy, or .apr of the version that IN has. \
+    Other endings are refused. `-` and a name without an ending keep the format of IN, or mean safetensors if IN is of another program. \
+    Nothing in a file of another program is run; of tensors with several names one copy is written, and the metadata name the others. \
+    Of such a file, --key can also name the nested object to read. Tensors become an .apr model (version 1) if their metadata name one (`apr.model`), else an .apr \
     file of tensors (version 2). What the new format cannot hold is refused if it is a tensor, and listed if \
     it is anything else. Quantized tensors stay as they are, or become plain numbers with --dequantize; nothing \
     else changes a number.\n\n\
@@ -37,7 +41,8 @@ const AFTER_HELP: &str = "Tensors are copied byte for byte, one chunk at a time,
     apr convert model.safetensors part.safetensors --select 'encoder.*' --rename 'encoder.*=*'\n  \
     apr convert model.apr small.apr --compression zstd\n  \
     apr convert model.gguf plain.safetensors --dequantize f16\n  apr convert model.apr model2.safetensors\n  \
-    apr convert published.safetensors checked.safetensors --key publisher.pub\n\n\
+    apr convert published.safetensors checked.safetensors --key publisher.pub\n  \
+    apr convert model.npy array.safetensors\n  apr convert model.safetensors arrays.npz\n\n\
     Exit codes: 0 success, 2 OUT exists or has the extension of another format, nothing selected or the format cannot hold it, 3 invalid file, 4 corrupted or signed, 5 I/O, 6 another format or encrypted.";
 
 /// Rewrite a model: format (safetensors, .apr, GGUF), order, alignment, names, metadata, a selection of tensors.
@@ -78,6 +83,8 @@ pub(crate) struct Args {
     write: WriteArgs,
     #[command(flatten)]
     payload: PayloadArgs,
+    #[command(flatten)]
+    void: VoidArg,
     #[command(flatten)]
     detached: DetachedArgs,
 }
@@ -130,7 +137,7 @@ pub(crate) struct Request<'a> {
     pub(crate) dequantize: Option<Dtype>,
     pub(crate) renames: Vec<Rename>,
     pub(crate) metadata: MetadataEdit,
-    pub(crate) detached: Option<Detached>,
+    pub(crate) signed_part: SignedPart,
     /// What becomes of blocks that the format has no type for.
     pub(crate) blocks: Blocks,
 }
@@ -153,7 +160,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         renames: args.rename.iter().map(|rule| Rename::parse(rule)).collect::<Result<_, _>>()?,
         metadata: MetadataEdit::new(args)?,
         output: args.write.output(&args.output, console)?,
-        detached: args.detached.load()?,
+        signed_part: args.detached.load_or_part(&args.input, args.void)?,
         blocks: Blocks::Exact,
     };
     rewrite(request, console)
@@ -167,7 +174,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
 pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exit, Failure> {
     let Request { input, rules, target, output, layout, dequantize, renames, blocks, .. } = request;
     let Output { destination, overwrite, run } = output;
-    let source = Source::open_verified(input, request.detached.as_ref(), console)?;
+    let source = request.signed_part.open(input, console)?;
     let model = Model::from_source(source, &rules)?;
     if let Some(disagreement) = Ending::disagreement(model.format(), model.label()) {
         console.remark(disagreement);
@@ -223,7 +230,11 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
         _ => failure,
     };
     match format {
-        // No model comes out of a sealed file here, and none is written as one, or in a foreign format.
+        Format::Foreign(written @ (Foreign::Npz | Foreign::Npy)) => {
+            job.lost.extend(entries().into_keys().map(|key| format!("metadata `{key}`")));
+            numpy::write_arrays(written, tensors(), &job, console).map_err(at_input)?;
+        }
+        // No model comes out of a sealed file here, and none is written as one, or in another foreign format.
         Format::SafeTensors | Format::Sealed | Format::Foreign(_) => {
             let options = WriteOptions { metadata, ..layout };
             let plan = Plan::new(tensors(), &options).map_err(of_names).map_err(at_input)?;

@@ -22,7 +22,7 @@ use tensor_dtype::{Dtype, TensorType};
 pub(crate) use self::apr_model::{ANYONE, stored};
 pub(crate) use self::apr_tensors::footer_state;
 use self::warnings::misnamed;
-use crate::args::{CompatArg, INPUT_HELP, TrustedArg};
+use crate::args::{CompatArg, INPUT_HELP, PartArgs, TrustedArg};
 use crate::checkpoints::{About, Checkpoint};
 use crate::error::{Exit, Failure};
 use crate::input::{Format, Model, Part, Rules, Source, Tensor, Totals};
@@ -63,6 +63,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     trusted: TrustedArg,
     #[command(flatten)]
+    part: PartArgs,
+    #[command(flatten)]
     keys: KeysArgs,
 }
 
@@ -84,7 +86,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         return sealed::run(args, &source, console);
     }
     let keys = args.keys.load([path])?;
-    let source = source.with_keys(&Rc::new(keys));
+    let source = source.with_keys(&Rc::new(keys)).with_part(&args.part);
     if source.format() != Format::AprV1 {
         source.keys().refuse_for(source.format().title(), path)?;
     }

@@ -24,13 +24,14 @@ use self::report::Report;
 use self::work::Work;
 use crate::architecture::{note_on_architecture, note_on_header};
 use crate::args::glob::Selection;
-use crate::args::{CompatArg, INPUT_HELP, Listed, PayloadArgs, WriteArgs};
+use crate::args::{CompatArg, INPUT_HELP, Listed, PayloadArgs, VoidArg, WriteArgs};
 use crate::commands::convert;
 use crate::detached::DetachedArgs;
 use crate::error::{
-    CODE_NOT_CARRIED, CODE_NOTHING_CONVERTED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure,
+    CODE_NOT_CARRIED, CODE_NOTHING_CONVERTED, CODE_NOTHING_SELECTED, CODE_OUTPUT_FORMAT, CODE_USAGE, Exit,
+    Failure,
 };
-use crate::input::{self, Contents, Model, Source, Tensor};
+use crate::input::{self, Contents, Model, Tensor};
 use crate::output::ending::Ending;
 use crate::output::{Destination, Run};
 use crate::terminal::Console;
@@ -101,6 +102,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     payload: PayloadArgs,
     #[command(flatten)]
+    void: VoidArg,
+    #[command(flatten)]
     detached: DetachedArgs,
 }
 
@@ -170,11 +173,16 @@ impl Wanted {
 
     /// The format of the output: the one asked for, the one its name says, or that of the input.
     fn format(&self, model: &Model) -> Result<TargetFormat, Failure> {
-        let by_name = self.ending.map(|ending| match ending {
-            Ending::Gguf => TargetFormat::Gguf,
-            Ending::Apr => TargetFormat::Apr,
-            Ending::SafeTensors => TargetFormat::SafeTensors,
-        });
+        let by_name = match self.ending {
+            None => None,
+            Some(Ending::Gguf) => Some(TargetFormat::Gguf),
+            Some(Ending::Apr) => Some(TargetFormat::Apr),
+            Some(Ending::SafeTensors) => Some(TargetFormat::SafeTensors),
+            Some(Ending::Npz | Ending::Npy) => {
+                return Err(Failure::new(CODE_OUTPUT_FORMAT, "files of NumPy hold no blocks")
+                    .help("name the output with the ending .gguf, .apr or .safetensors"));
+            }
+        };
         let by_input = match model.contents() {
             Contents::Gguf(_) => Some(TargetFormat::Gguf),
             Contents::AprV1(_) | Contents::AprV2(_) => Some(TargetFormat::Apr),
@@ -197,8 +205,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let output = args.write.output(&args.output, console)?;
     let wanted = Wanted::new(args, &output.destination)?;
     let rules = args.payload.apply(args.compat.rules());
-    let detached = args.detached.load()?;
-    let source = Source::open_verified(&args.input, detached.as_ref(), console)?;
+    let source = args.detached.load_or_part(&args.input, args.void)?.open(&args.input, console)?;
     let model = Model::from_source(source, &rules)?;
     let label = model.label().to_owned();
     let in_model = |failure: Failure| failure.in_file(&label);
@@ -206,7 +213,8 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     if let Some(disagreement) = Ending::disagreement(model.format(), model.label()) {
         console.remark(disagreement);
     }
-    let all = model.tensors()?;
+    let mut all = model.tensors()?;
+    all.retain(|tensor| tensor.alias_of().is_none());
     let tensors: Vec<Tensor<'_>> =
         all.iter().filter(|tensor| args.selection.includes(tensor.name())).copied().collect();
     if tensors.is_empty() && !all.is_empty() {

@@ -10,9 +10,9 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::args::glob::Selection;
-use crate::args::{CompatArg, INPUT_HELP, TrustedArg};
+use crate::args::{CompatArg, INPUT_HELP, PartArgs, TrustedArg};
 use crate::error::{Exit, Failure};
-use crate::input::{Model, Tensor};
+use crate::input::{Model, Source, Tensor};
 use crate::report::{self, Each, Report};
 use crate::secrets::KeysArgs;
 use crate::terminal::escape::escaped;
@@ -43,6 +43,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     trusted: TrustedArg,
     #[command(flatten)]
+    part: PartArgs,
+    #[command(flatten)]
     keys: KeysArgs,
 }
 
@@ -54,7 +56,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let rules = args.trusted.apply(args.compat.rules()).with_unchecked_signatures();
     let path = args.input.as_path();
-    let model = Model::open_with(path, &rules, &Rc::new(args.keys.load([path])?))?;
+    let source = Source::open(path)?.with_keys(&Rc::new(args.keys.load([path])?));
+    let model = Model::from_source(source.with_part(&args.part), &rules)?;
     let mut tensors = model.tensors()?;
     tensors.retain(|tensor| args.selection.includes(tensor.name()));
     let digests = if args.digest { Some(digests(&tensors, console)?) } else { None };

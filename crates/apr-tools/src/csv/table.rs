@@ -5,7 +5,6 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use model_file::FileKind;
 
 use super::{CsvReader, Record};
 use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, Failure, Place};
@@ -78,7 +77,7 @@ fn open(path: &Path) -> Result<File, Failure> {
     let failed = |error: io::Error| Failure::io("read", path, &error);
     match foreign::of_open(&mut file, len).map_err(failed)? {
         None => {}
-        Some(FileKind::Foreign(format)) if format.is_text() => {}
+        Some(kind) if kind.foreign().is_some_and(foreign_format::Format::is_text) => {}
         Some(kind) => return Err(foreign::refusal(kind, "text", path)),
     }
     file.seek(SeekFrom::Start(0)).map_err(failed)?;

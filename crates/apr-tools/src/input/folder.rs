@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use model_file::ModelFile;
+
 use crate::checkpoints::Checkpoint;
 use crate::error::Failure;
 use crate::terminal::escape;
@@ -17,7 +19,9 @@ const NAMED: usize = 5;
 /// Whether the folder itself can be read as a model: through an index of shards, or a `model.safetensors`.
 pub(crate) fn holds_model(folder: &Path) -> bool {
     let is_index = |name: &String| name.ends_with(".index.json");
-    folder.join("model.safetensors").exists() || names(folder).iter().any(is_index)
+    folder.join("model.safetensors").exists()
+        || names(folder).iter().any(is_index)
+        || ModelFile::foreign_in(folder).is_some()
 }
 
 /// Of a folder without a model, the failure that says what is there instead; every other failure as it is.

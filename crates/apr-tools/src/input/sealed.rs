@@ -68,7 +68,8 @@ impl Model {
     }
 }
 
-fn holds(title: &str) -> Failure {
+/// The failure of a sealed file with something that is no model.
+pub(super) fn holds(title: &str) -> Failure {
     with_way_out(Failure::new(
         CODE_FOREIGN_FORMAT,
         format!("the sealed file holds {title}, no model that is known here"),

@@ -10,8 +10,10 @@ use read_at::FileSource;
 
 use super::spool::Spool;
 use super::{Format, Rules, failure_of};
+use crate::args::PartArgs;
 use crate::detached::Detached;
-use crate::error::Failure;
+use crate::error::{CODE_USAGE, Failure};
+use crate::foreign;
 use crate::secrets::Keys;
 use crate::terminal::Console;
 
@@ -28,6 +30,9 @@ pub(crate) struct Source {
     /// Whether a signature beside the file was verified.
     is_verified: bool,
     keys: Rc<Keys>,
+    part: PartArgs,
+    /// The file of another program that a folder holds.
+    of_folder: Option<PathBuf>,
 }
 
 impl Source {
@@ -38,9 +43,19 @@ impl Source {
     /// If standard input cannot be read, or cannot begin a model. What is wrong with a file shows when it is read.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let spool = if path.as_os_str() == "-" { Some(Spool::from_stdin()?) } else { None };
-        let (kind, file) = detected(spool.as_ref().map_or(path, Spool::path));
-        let (label, file) = (path.to_owned(), RefCell::new(file));
-        Ok(Self { label, kind, file, spool, copy: None, is_verified: false, keys: Rc::default() })
+        let of_folder = ModelFile::foreign_in(path);
+        let (kind, file) = detected(spool.as_ref().map(Spool::path).or(of_folder.as_deref()).unwrap_or(path));
+        Ok(Self {
+            label: path.to_owned(),
+            kind,
+            file: RefCell::new(file),
+            spool,
+            copy: None,
+            is_verified: false,
+            keys: Rc::default(),
+            part: PartArgs::default(),
+            of_folder,
+        })
     }
 
     /// Looks at what FILE names, and verifies the signature beside it if there has to be one. What is read from then on are the
@@ -70,7 +85,7 @@ impl Source {
 
     /// What a file or folder is stored as.
     pub(crate) fn peek(path: &Path) -> Format {
-        detected(path).0.expected()
+        detected(ModelFile::foreign_in(path).as_deref().unwrap_or(path)).0.expected()
     }
 
     /// With what opens it and whose signature it must have.
@@ -78,6 +93,36 @@ impl Source {
     pub(crate) fn with_keys(mut self, keys: &Rc<Keys>) -> Self {
         self.keys = Rc::clone(keys);
         self
+    }
+
+    /// With what is read of a file of another program.
+    #[must_use]
+    pub(crate) fn with_part(mut self, part: &PartArgs) -> Self {
+        self.part = part.clone();
+        self
+    }
+
+    /// # Errors
+    ///
+    /// If the name promises a format of this project, and the content is of another program.
+    pub(crate) fn check_name(&self) -> Result<(), Failure> {
+        match self.kind.fits(&self.label) {
+            true => Ok(()),
+            false => Err(foreign::not_a_model(self.kind, &self.label)),
+        }
+    }
+
+    /// # Errors
+    ///
+    /// If a part is asked for of a format that has none.
+    pub(crate) fn check_part(&self) -> Result<(), Failure> {
+        match (&self.part.part, self.format()) {
+            (Some(_), format) if !matches!(format, Format::Foreign(_)) => {
+                let what = format!("{} has no nested objects that --key could name", format.title());
+                Err(Failure::new(CODE_USAGE, what).in_file(&self.label).help("leave --key out"))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn keys(&self) -> &Keys {
@@ -92,7 +137,8 @@ impl Source {
     /// Where its bytes are.
     pub(crate) fn path(&self) -> &Path {
         let copy = self.copy.as_ref().map(Scratch::path);
-        copy.or(self.spool.as_ref().map(Spool::path)).unwrap_or(&self.label)
+        let inside = self.spool.as_ref().map(Spool::path).or(self.of_folder.as_deref());
+        copy.or(inside).unwrap_or(&self.label)
     }
 
     /// Whether its bytes are those of a signature beside it.
@@ -106,7 +152,10 @@ impl Source {
 
     /// How it is opened.
     pub(crate) fn options(&self, rules: &Rules) -> OpenOptions<'_> {
-        let options = OpenOptions::new().with_read_options(*rules);
+        let mut foreign = foreign_tensors::Options::default();
+        foreign.key = self.part.part.clone().unwrap_or_default();
+        foreign.void_is_bf16 = self.part.void.is_bf16;
+        let options = OpenOptions::new().with_read_options(*rules).with_foreign(foreign);
         match self.keys.is_given() {
             true => options.with_access(self.keys.decryption().with_trust(self.keys.trusted().trust())),
             false => options,

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use foreign_format::Format as Foreign;
+
 use crate::error::{CODE_OUTPUT_FORMAT, Failure};
 use crate::input::Format;
 use crate::output::Destination;
@@ -13,14 +15,15 @@ pub(crate) enum Ending {
     SafeTensors,
     Apr,
     Gguf,
+    Npz,
+    Npy,
 }
 
 /// Endings of other programs' models: a file of ours so named is worth a warning.
-const OTHERS: [&str; 11] =
-    ["onnx", "pt", "pth", "ckpt", "npz", "npy", "h5", "hdf5", "keras", "tflite", "mlmodel"];
+const OTHERS: [&str; 9] = ["onnx", "pt", "pth", "ckpt", "h5", "hdf5", "keras", "tflite", "mlmodel"];
 
 impl Ending {
-    const ALL: [Self; 3] = [Self::SafeTensors, Self::Apr, Self::Gguf];
+    const ALL: [Self; 5] = [Self::SafeTensors, Self::Apr, Self::Gguf, Self::Npz, Self::Npy];
 
     /// Without the dot.
     const fn text(self) -> &'static str {
@@ -28,12 +31,16 @@ impl Ending {
             Self::SafeTensors => "safetensors",
             Self::Apr => "apr",
             Self::Gguf => "gguf",
+            Self::Npz => "npz",
+            Self::Npy => "npy",
         }
     }
 
     /// The one that files of this format have, or are converted to.
     const fn of_format(format: Format) -> Self {
         match format {
+            Format::Foreign(Foreign::Npz) => Self::Npz,
+            Format::Foreign(Foreign::Npy) => Self::Npy,
             // No model is written as a sealed file.
             Format::SafeTensors | Format::Sealed | Format::Foreign(_) => Self::SafeTensors,
             Format::AprV1 | Format::AprV2 => Self::Apr,
@@ -88,9 +95,9 @@ impl Ending {
     /// A sentence about a file of this format whose name says another one.
     pub(crate) fn disagreement(format: Format, path: &Path) -> Option<String> {
         let extension = path.extension()?;
-        let is_foreign = matches!(format, Format::Foreign(_));
-        let is_other = !is_foreign && OTHERS.iter().any(|other| extension.eq_ignore_ascii_case(other))
-            || Self::of_name(path).is_some_and(|ending| is_foreign || ending != Self::of_format(format));
+        let is_own = !matches!(format, Format::Foreign(_));
+        let is_other = is_own && OTHERS.iter().any(|other| extension.eq_ignore_ascii_case(other))
+            || Self::of_name(path).is_some_and(|ending| ending != Self::of_format(format));
         let extension = extension.to_string_lossy();
         (is_other && path.is_file())
             .then(|| format!("the name ends in .{extension}, but the content is {}", format.title()))

@@ -234,6 +234,9 @@ pub(crate) enum FileContent<'a> {
         tensors: u64,
         metadata: MetadataFields<'a>,
     },
+    Arrays {
+        tensors: u64,
+    },
     Model {
         model: &'a str,
         compression: Option<&'a str>,

@@ -125,7 +125,7 @@ fn every_class_has_its_exit_code() {
         (3, &["check", "broken.safetensors"]),
         (3, &["inspect", "broken.safetensors"]),
         (3, &["tensors", "quirk.safetensors"]),
-        (3, &["check", "model.npy"]),
+        (3, &["check", "table.parquet"]),
         (3, &["tensors", "empty"]),
         (5, &["check", "missing.safetensors"]),
         (5, &["diff", "model.safetensors", "missing.safetensors"]),
@@ -134,9 +134,12 @@ fn every_class_has_its_exit_code() {
         (5, &["train", "ridge", "--data", "missing.csv", "--target", "price", "-o", "n.apr"]),
         (6, &["shard", "model.apr", "-o", "n"]),
         (6, &["unshard", "tensors.apr", "-o", "n"]),
-        (6, &["inspect", "model.npy"]),
-        (6, &["tensors", "model.npy"]),
-        (6, &["convert", "model.npy", "x.safetensors"]),
+        (0, &["check", "model.npy"]),
+        (0, &["inspect", "model.npy"]),
+        (6, &["predict", "model.npy", "-i", "rows.csv"]),
+        (6, &["inspect", "table.parquet"]),
+        (6, &["tensors", "table.parquet"]),
+        (6, &["convert", "table.parquet", "x.safetensors"]),
     ] {
         let ran = sandbox.run(args);
         assert_eq!(ran.exit, exit, "{args:?}\n{}{}", ran.stdout, ran.stderr);
@@ -199,7 +202,7 @@ fn every_command_prints_one_json_object_with_a_schema() {
         ("apr.man/1", &["man", "pages"]),
         ("apr.man/1", &["man", "pages2", "--dry-run"]),
         ("apr.error/1", &["tensors", "broken.safetensors"]),
-        ("apr.error/1", &["tensors", "model.npy"]),
+        ("apr.error/1", &["tensors", "table.parquet"]),
         ("apr.inspect/2", &["model.gguf"]),
         ("apr.quantization/2", &["inspect", "tensors.apr", "--quantization"]),
         ("apr.tensors/1", &["tensors", "model.gguf"]),

@@ -24,7 +24,8 @@ fn standard_input_is_read_like_a_file() {
     assert_eq!(short.exit, 3);
     assert!(short.stderr.contains("file:   -\n"), "{}", short.stderr);
     assert_eq!(sandbox.run_with_input(&["check", "-"], b"").exit, 3);
-    assert_eq!(sandbox.run_with_input(&["inspect", "-"], b"\x93NUMPY\x01\0").exit, 6);
+    assert_eq!(sandbox.run_with_input(&["inspect", "-"], b"PAR1\x15\x04").exit, 6);
+    assert_eq!(sandbox.run_with_input(&["inspect", "-"], b"\x93NUMPY\x01\0").exit, 3);
     assert_eq!(sandbox.run_with_input(&["inspect", "-"], b"GGUF\x03\0\0\0").exit, 3);
     assert!(sandbox.leftovers().is_empty());
 }
@@ -82,22 +83,8 @@ fn other_formats_are_named() {
     let mut tar = vec![0; 600];
     tar[257..262].copy_from_slice(b"ustar");
     let files: &[(&str, &[u8], &str, &str)] = &[
-        ("m.pt", &archive(&["m/data.pkl", "m/data/0"]), "PyTorch checkpoint", "torch.load"),
-        ("traced.pt", &archive(&["m/data.pkl", "m/constants.pkl"]), "TorchScript", "torch.jit.load"),
-        ("a.npz", &archive(&["w.npy"]), "NumPy .npz archive", "dict(numpy.load(FILE))"),
-        ("m.keras", &archive(&["metadata.json", "model.weights.h5"]), "Keras model", "h5py"),
         ("m.zip", &archive(&["model.safetensors"]), "a ZIP archive", "unzip"),
-        ("old.pt", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80", "PyTorch checkpoint", "torch.load"),
-        ("a.npy", b"\x93NUMPY\x01\0v\0{'descr': '<f4'", "NumPy .npy array", "numpy.load"),
-        ("m.h5", b"\x89HDF\r\n\x1a\n\0\0\0\0\0\x08\x08\0", "HDF5", "h5py"),
-        ("m.onnx", b"\x08\x08\x12\x07pytorch\x1a\x052.0.0:", "ONNX", "initializers"),
-        (
-            "saved_model.pb",
-            b"\x08\x01\x12\xef\x3b\x0a\xdb\x0a\x12\xab\x0a\x0a\x38",
-            "SavedModel",
-            "variables",
-        ),
-        ("m.tflite", b"\x1c\0\0\0TFL3\x14\0\x20\0\x1c\0\x18\0", "TensorFlow Lite", "export"),
+        ("logs.gz", &gzip(), "a gzip file", "gunzip"),
         ("t.parquet", b"PAR1\x15\x04\x15\x10\x15\x14\x4c", "Parquet", "to_csv"),
         ("t.arrow", b"ARROW1\0\0\xff\xff\xff\xff", "Arrow", "to_csv"),
         ("t.csv", b"age,size\n1,2\n3,4\n", "CSV", "apr train"),
@@ -145,6 +132,50 @@ fn other_formats_are_named() {
             assert!(piped.stderr.contains("cli-foreign-format"), "{name}\n{}", piped.stderr);
         }
     }
+}
+
+/// `hello` as gzip writes it, stored.
+fn gzip() -> Vec<u8> {
+    let head = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x01\x05\0\xfa\xff";
+    [&head[..], b"hello", &0x3610_a686_u32.to_le_bytes(), &5_u32.to_le_bytes()].concat()
+}
+
+#[test]
+fn cut_files_of_other_programs_are_refused_by_their_readers() {
+    let sandbox = Sandbox::empty();
+    let files: &[(&str, &[u8], &str)] = &[
+        ("m.pt", &archive(&["m/data.pkl", "m/data/0"]), "PyTorch checkpoint"),
+        ("traced.pt", &archive(&["m/data.pkl", "m/constants.pkl"]), "TorchScript"),
+        ("a.npz", &archive(&["w.npy"]), "NumPy .npz archive"),
+        ("m.keras", &archive(&["metadata.json", "model.weights.h5"]), "Keras model"),
+        ("old.pt", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80", "PyTorch checkpoint"),
+        ("a.npy", b"\x93NUMPY\x01\0v\0{'descr': '<f4'", "NumPy .npy array"),
+        ("m.h5", b"\x89HDF\r\n\x1a\n\0\0\0\0\0\x08\x08\0", "HDF5"),
+        ("m.onnx", b"\x08\x08\x12\x07pytorch\x1a\x052.0.0:", "ONNX"),
+        ("saved_model.pb", b"\x08\x01\x12\xef\x3b\x0a\xdb\x0a\x12\xab\x0a\x0a\x38", "SavedModel"),
+        ("m.tflite", b"\x1c\0\0\0TFL3\x14\0\x20\0\x1c\0\x18\0", "TensorFlow Lite"),
+    ];
+    for (name, bytes, title) in files {
+        sandbox.write(name, bytes);
+        for command in ["inspect", "tensors", "check"] {
+            let ran = sandbox.run(&[command, name]);
+            assert!(matches!(ran.exit, 3 | 5), "{command} {name}\n{}", ran.stderr);
+            assert!(
+                ["[ft-", "[pk-"].iter().any(|code| ran.stderr.contains(code)),
+                "{command} {name}\n{}",
+                ran.stderr
+            );
+        }
+        // The name promises that no program runs anything in the file.
+        let false_name = format!("{name}.safetensors");
+        sandbox.write(&false_name, bytes);
+        let ran = sandbox.run(&["check", &false_name]);
+        assert_eq!(ran.exit, 3, "{name}\n{}", ran.stderr);
+        for part in ["error[cli-foreign-format]: this is ", title, "rename"] {
+            assert!(ran.stderr.contains(part), "{name}: {part}\n{}", ran.stderr);
+        }
+    }
+    assert!(sandbox.leftovers().is_empty());
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod detached;
 mod embed;
 mod examples;
 mod exports;
+mod foreign_files;
 mod gguf;
 mod gguf_shards;
 mod hostile;

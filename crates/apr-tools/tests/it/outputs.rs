@@ -139,7 +139,7 @@ fn an_output_with_an_ending_of_another_format_is_refused() {
     let sandbox = Sandbox::with_models();
     sandbox.write("table.csv", b"x,y\n1,2\n2,4\n3,6\n");
     let before = sandbox.listing();
-    for ending in ["onnx", "pt", "bin", "npz", "h5", "mlmodel", "json"] {
+    for ending in ["onnx", "pt", "bin", "ckpt", "h5", "mlmodel", "json"] {
         let out = format!("x.{ending}");
         for args in [
             &["convert", "model.safetensors", &out][..],

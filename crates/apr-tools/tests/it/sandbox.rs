@@ -72,10 +72,12 @@ impl Sandbox {
             sandbox.write(&format!("checkout/crates/{name}/Cargo.toml"), b"");
         }
         sandbox.write("quirk.safetensors", &quirk());
-        sandbox.write(
-            "model.npy",
-            b"\x93NUMPY\x01\0v\0{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }",
-        );
+        let mut npy = b"\x93NUMPY\x01\0v\0{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }".to_vec();
+        npy.resize(127, b' ');
+        npy.push(b'\n');
+        npy.extend([1.5_f32, -2.0].map(f32::to_le_bytes).concat());
+        sandbox.write("model.npy", &npy);
+        sandbox.write("table.parquet", b"PAR1\x15\x04\x15\x10\x15\x14\x4c");
         let gguf = gguf();
         sandbox.write("cut.gguf", &gguf[..gguf.len() - 1]);
         sandbox.write("model.gguf", &gguf);

@@ -212,7 +212,7 @@ fn verdicts() {
         ("check-json", &["check", "model.safetensors", "broken.safetensors", "--json"]),
         ("check-broken", &["check", "broken.safetensors"]),
         ("check-quirk", &["check", "quirk.safetensors"]),
-        ("check-foreign", &["check", "model.npy"]),
+        ("check-foreign", &["check", "table.parquet"]),
         ("diff-equal", &["diff", "model.safetensors", "sharded"]),
         ("diff", &["diff", "model.safetensors", "changed.safetensors"]),
         ("diff-all", &["diff", "model.safetensors", "changed.safetensors", "--all"]),
@@ -291,7 +291,7 @@ fn errors() {
     run(&[
         ("error-missing", &["inspect", "missing.safetensors"]),
         ("error-missing-json", &["inspect", "missing.safetensors", "--json"]),
-        ("error-foreign", &["model.npy"]),
+        ("error-foreign", &["table.parquet"]),
         ("error-folder", &["tensors", "empty"]),
         ("error-usage", &["tensors", "model.safetensors", "--digset"]),
         ("error-usage-json", &["tensrs", "--json"]),

@@ -4,6 +4,7 @@ use apr_container::v1::Header;
 use apr_container::{Compression, PayloadLayout, ReadOptions};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use foreign_format::Format as Foreign;
 use model_file::entries::Entries;
 
 use crate::args::{CompressionArg, LayoutArgs};
@@ -17,7 +18,7 @@ use crate::terminal::human::exact_bytes;
 /// The output of `apr convert`.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct TargetArgs {
-    /// Format of OUT, whatever its name: safetensors, .apr with a model (1) or with tensors (2), GGUF.
+    /// Format of OUT, whatever its name: safetensors, .apr with a model (1) or with tensors (2), GGUF, an archive of NumPy arrays or one array.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<FormatArg>,
     #[command(flatten)]
@@ -35,6 +36,8 @@ pub(crate) enum FormatArg {
     Apr1,
     Apr2,
     Gguf,
+    Npz,
+    Npy,
 }
 
 fn layout_parser() -> impl TypedValueParser<Value = PayloadLayout> {
@@ -49,6 +52,8 @@ impl From<FormatArg> for Format {
             FormatArg::Apr1 => Self::AprV1,
             FormatArg::Apr2 => Self::AprV2,
             FormatArg::Gguf => Self::Gguf,
+            FormatArg::Npz => Self::Foreign(Foreign::Npz),
+            FormatArg::Npy => Self::Foreign(Foreign::Npy),
         }
     }
 }
@@ -119,6 +124,8 @@ impl Target {
         let format = self.format.unwrap_or(match self.ending {
             Some(Ending::SafeTensors) => Format::SafeTensors,
             Some(Ending::Gguf) => Format::Gguf,
+            Some(Ending::Npz) => Format::Foreign(Foreign::Npz),
+            Some(Ending::Npy) => Format::Foreign(Foreign::Npy),
             Some(Ending::Apr) => match model.format() {
                 Format::SafeTensors | Format::Gguf if names_model => Format::AprV1,
                 Format::SafeTensors | Format::Gguf | Format::Foreign(_) => Format::AprV2,

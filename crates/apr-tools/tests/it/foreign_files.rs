@@ -1,0 +1,173 @@
+//! Files of other programs: every vector through `inspect`, `tensors` and `convert`.
+
+use alloc::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+use crate::vectors::sidecars;
+
+/// What a sidecar allows in words.
+const MAY_ADD: [(&str, &str); 3] = [
+    ("torch/np_leaves.ckpt", "arr"),
+    ("joblib/sk_logreg.joblib", "n_iter_"),
+    ("joblib/sk_logreg.pkl", "n_iter_"),
+];
+
+/// Types that safetensors does not have.
+const NOT_CONVERTED: [&str; 6] = ["C128", "I4", "U4", "I2", "U2", "F4"];
+
+/// Type, shape and digest of each tensor by its name.
+type Rows = BTreeMap<String, String>;
+
+fn rows(tensors: &Value) -> Rows {
+    let row = |tensor: &Value| {
+        let text = format!("{} {} {}", tensor["dtype"], tensor["shape"], tensor["sha256"]);
+        (tensor["name"].as_str().unwrap().to_owned(), text)
+    };
+    tensors.as_array().into_iter().flatten().map(row).collect()
+}
+
+/// Which of the lists of a sidecar the tensors are, if they are one of them.
+fn fit(name: &str, facts: &Value, found: &Rows) -> bool {
+    let (listed, other) = (rows(&facts["tensors"]), rows(&facts["alternatives"]));
+    let both: Rows = listed.clone().into_iter().chain(other.clone()).collect();
+    let may_add = |key: &&String| MAY_ADD.contains(&(name, key.as_str()));
+    let without: Rows =
+        found.iter().filter(|(key, _)| !may_add(key)).map(|(key, row)| (key.clone(), row.clone())).collect();
+    let is_open = listed.is_empty() && other.is_empty();
+    is_open || [&listed, &both].contains(&&without) || (!other.is_empty() && without == other)
+}
+
+#[test]
+fn every_vector_is_read_as_its_sidecar_says() {
+    let sandbox = Sandbox::empty();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/import");
+    let (mut n_read, mut problems) = (0, Vec::new());
+    for (name, facts) in sidecars("import") {
+        let path = folder.join(&name);
+        let Some(allowed) = facts["import"].as_array() else { continue };
+        if !path.exists() {
+            continue;
+        }
+        let may = |outcome: &str| allowed.iter().any(|allowed| allowed == outcome);
+        let path = path.to_str().unwrap();
+        let (exit, listed) = sandbox.json(&["tensors", "--digest", path]);
+        let (inspected, _) = sandbox.json(&["inspect", path]);
+        if exit != 0 {
+            let is_typed = listed["error"]["code"].is_string() && listed["error"]["help"].is_string();
+            if !may("refused") || !is_typed {
+                problems.push(format!("{name}: {listed}"));
+            }
+            continue;
+        }
+        n_read += 1;
+        let found = rows(&listed["tensors"]);
+        if inspected != 0 || !(may("ok") || may("ok-with-warnings")) || !fit(&name, &facts, &found) {
+            problems.push(format!("{name}: inspect {inspected}, {found:?}"));
+            continue;
+        }
+        let is_carried = !found
+            .values()
+            .any(|row| NOT_CONVERTED.iter().any(|dtype| row.starts_with(&format!("\"{dtype}\""))));
+        let (exit, converted) = sandbox.json(&["convert", path, "out.safetensors", "--force"]);
+        if converted["error"]["code"] == "st-reserved-name" {
+            continue;
+        }
+        if exit != if is_carried { 0 } else { 2 } {
+            problems.push(format!("{name}: convert {exit} {converted}"));
+        } else if is_carried {
+            // Of tensors with several names one copy is written; the metadata name the others.
+            let (_, listed) = sandbox.json(&["tensors", "--digest", "out.safetensors"]);
+            let mut written = rows(&listed["tensors"]);
+            for (alias, of) in converted["metadata"].as_object().into_iter().flatten() {
+                if let (Some(row), true) =
+                    (of.as_str().and_then(|of| written.get(of)), found.contains_key(alias))
+                {
+                    written.insert(alias.clone(), row.clone());
+                }
+            }
+            if written != found {
+                problems.push(format!("{name}: converted {written:?}\nof {found:?}"));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}\n{}", problems.len(), problems.join("\n"));
+    assert!(n_read > 100, "{n_read}");
+    assert!(sandbox.leftovers().is_empty());
+}
+
+#[test]
+fn arrays_are_written_as_numpy_writes_them() {
+    let sandbox = Sandbox::with_models();
+    let npy = sandbox.read("model.npy");
+    assert_eq!(sandbox.run(&["convert", "model.npy", "one.safetensors"]).exit, 0);
+    assert_eq!(sandbox.run(&["convert", "one.safetensors", "two.npy"]).exit, 0);
+    assert_eq!(sandbox.read("two.npy"), npy);
+    let ran = sandbox.run(&["convert", "model.safetensors", "all.npz"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("not in the new file: metadata"), "{}", ran.stderr);
+    let digests = |file: &str| rows(&sandbox.json(&["tensors", "--digest", file]).1["tensors"]);
+    assert_eq!(digests("all.npz"), digests("model.safetensors"));
+    for (args, exit, text) in [
+        (&["convert", "model.safetensors", "x.npy"][..], 2, "--select"),
+        (&["convert", "model.gguf", "x.npz"], 2, "--dequantize"),
+        (&["convert", "all.npz", "y.npz", "--rename", "*=../*"], 2, "--rename"),
+        (&["convert", "all.npz", "y.npz", "--align", "64"], 2, "--align"),
+        (&["quantize", "all.npz", "-o", "q.npz", "--type", "q4_0"], 2, ".gguf"),
+    ] {
+        let ran = sandbox.run(args);
+        assert_eq!(ran.exit, exit, "{args:?}\n{}", ran.stderr);
+        assert!(ran.stderr.contains(text), "{args:?}\n{}", ran.stderr);
+    }
+    assert!(sandbox.leftovers().is_empty());
+}
+
+#[test]
+fn a_nested_object_is_chosen_by_its_key() {
+    let sandbox = Sandbox::with_models();
+    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/import/torch");
+    let path = vectors.join("trainer.ckpt");
+    let path = path.to_str().unwrap();
+    let names = |args: &[&str]| {
+        let (exit, value) = sandbox.json(args);
+        assert_eq!(exit, 0, "{args:?} {value}");
+        rows(&value["tensors"]).into_keys().collect::<Vec<_>>()
+    };
+    let all = names(&["tensors", path]);
+    let (key, _) = all.iter().find_map(|name| name.split_once('.')).unwrap();
+    let below: Vec<String> =
+        all.iter().filter_map(|name| name.strip_prefix(&format!("{key}."))).map(str::to_owned).collect();
+    assert_eq!(names(&["tensors", path, "--key", key]), below);
+    let ran = sandbox.run(&["convert", path, "part.safetensors", "--key", key]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("no signature was verified"), "{}", ran.stderr);
+    for (args, exit, text) in [
+        (&["tensors", path, "--key", "nothing"][..], 2, "ft-key"),
+        (&["tensors", "model.safetensors", "--key", "model"], 2, "no nested objects"),
+        (&["convert", path, "x.safetensors", "--key", "nothing"], 2, "ft-key"),
+        // Not a file of another program: a public key is meant.
+        (&["convert", "model.safetensors", "x.safetensors", "--key", "model"], 5, "model"),
+    ] {
+        let ran = sandbox.run(args);
+        assert_eq!(ran.exit, exit, "{args:?}\n{}", ran.stderr);
+        assert!(ran.stderr.contains(text), "{args:?}\n{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_folder_of_another_program_is_opened() {
+    let sandbox = Sandbox::empty();
+    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/import/torch");
+    std::fs::create_dir(sandbox.path("hub")).unwrap();
+    std::fs::copy(vectors.join("pytorch_model.bin"), sandbox.path("hub/pytorch_model.bin")).unwrap();
+    std::fs::write(sandbox.path("hub/config.json"), "{}").unwrap();
+    for command in ["inspect", "tensors"] {
+        let ran = sandbox.run(&[command, "hub"]);
+        assert_eq!(ran.exit, 0, "{}", ran.stderr);
+        assert!(ran.stdout.contains("head.weight"), "{}", ran.stdout);
+    }
+    let ran = sandbox.run(&["convert", "hub", "model.safetensors"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+}
