@@ -240,6 +240,8 @@ fn is_text_pickle(first: &[u8]) -> bool {
         [b'(', b'd' | b'i' | b'l' | b't', b'p' | b'q', number, ..] => {
             number.is_ascii_digit() || first[2] == b'q'
         }
+        // What protocol 1 begins a dict or a list with.
+        [b'}' | b']', b'q', 0, ..] => true,
         [b'c', rest @ ..] | [b'(', b'c' | b'i', rest @ ..] => {
             let mut lines = rest.split(|&byte| byte == b'\n');
             let mut is_name = || {
@@ -276,6 +278,7 @@ mod tests {
             (b"\x80\x02}q\x00X\x01\0", Format::Pickle),
             (b"cnumpy.core.multiarray\n_reconstruct\np0\n", Format::Pickle),
             (b"(dp0\nVw\np1\n\xff", Format::Pickle),
+            (b"}q\0(X\x05\0\0\0outer", Format::Pickle),
             (b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e", Format::TorchLegacy),
             (b"\x80\x03\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e", Format::TorchLegacy),
             (b"L119547037146038801333356L\n.M\xe9\x03.", Format::TorchLegacy),

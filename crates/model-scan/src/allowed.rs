@@ -116,6 +116,8 @@ const GROUPS: &[Group] = &[
     group("collections", &["OrderedDict", "Counter"], DATA),
     group("collections", &["defaultdict"], Use::Container(Arguments::Factory)),
     group("builtins", &["set", "frozenset", "tuple", "list", "dict", "bytearray"], DATA),
+    // Empty bytes in protocols 0 to 2.
+    group("builtins", &["bytes"], Use::Function(Arguments::Count(0, 0))),
     group("builtins", &["complex", "int", "float", "str", "bool", "slice", "range"], SCALARS),
     group("builtins", &["object"], CLASS),
     group("copyreg", &["_reconstructor"], Use::Function(Arguments::Reconstructor)),

@@ -24,6 +24,8 @@ enum Raw {
     Bytes(Span),
     /// Characters up to 255 in UTF-8.
     Latin1(Span),
+    /// `bytes()`, as protocols 0 to 2 spell it.
+    Empty,
     Objects,
 }
 
@@ -82,6 +84,7 @@ impl Pickle<'_> {
                 _ => self.copied(raw, || self.bytes(span, u64::MAX))?,
             },
             Some(Raw::Latin1(span)) => self.latin1(raw, span, dtype, &shape, options)?,
+            Some(Raw::Empty) => self.copied(raw, || Ok(Vec::new()))?,
         };
         self.found(id, dtype, shape, is_fortran, (place, len), options).map(Some)
     }
@@ -162,8 +165,7 @@ impl Pickle<'_> {
                         _ => None,
                     }
                 }
-                // An empty one of protocols before 3.
-                (Some(("builtins", "bytes")), []) => Some(Raw::Objects).filter(|_| false),
+                (Some(("builtins", "bytes")), []) => Some(Raw::Empty),
                 _ => None,
             },
             _ => None,
@@ -215,6 +217,7 @@ impl Pickle<'_> {
         Ok(match self.raw(id)? {
             Some(Raw::Bytes(span)) => Some(self.bytes(span, max)?),
             Some(Raw::Latin1(span)) => Some(latin1(&self.bytes(span, max)?)?),
+            Some(Raw::Empty) => Some(Vec::new()),
             _ => None,
         })
     }
