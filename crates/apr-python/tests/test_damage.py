@@ -54,13 +54,19 @@ def ask(content, compat):
             assert error.code.startswith(("am-", "ac-"))
 
 
+def read_model(path):
+    with apr.open(path) as model:
+        for name in model:
+            assert list(model[name].shape) == list(model.info(name)["shape"])
+
+
 def read_sealed(path):
     file = apr.open_sealed(path, password="x")
     for name in file:
         file[name]
 
 
-def test_damage_is_refused_by_every_door(tmp_path):
+def test_damage_is_refused_by_every_function(tmp_path):
     choose = random.Random(SEED)
     paths = sorted(path for path in VECTORS.rglob("*") if path.is_file() and path.stat().st_size < 200_000)
     contents = [path.read_bytes() for path in paths if path.suffix not in (".json", ".md", ".tsv")]
@@ -75,6 +81,9 @@ def test_damage_is_refused_by_every_door(tmp_path):
             lambda: read_all(path, backend),
             lambda: ask(content, compat),
             lambda: apr.inspect(content),
+            lambda: apr.inspect(path),
+            lambda: read_model(path),
+            lambda: apr.scan(content),
             lambda: structures.load(content),
             lambda: read_sealed(path),
         ):
