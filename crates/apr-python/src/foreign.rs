@@ -3,6 +3,7 @@
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
+use foreign_format::Format;
 use model_file::{FileKind, ModelFormat};
 
 /// A file that was refused.
@@ -16,12 +17,21 @@ pub(crate) enum Refused<'a> {
 pub(crate) fn named(file: Refused<'_>, wanted: &str) -> Option<String> {
     let kind = match file {
         Refused::File(path) => of_file(path)?,
-        Refused::Memory(bytes) => FileKind::of(bytes),
+        Refused::Memory(bytes) => FileKind::of_source(&bytes).ok()?,
     };
     let help = match kind {
         FileKind::Model(ModelFormat::AprV1 | ModelFormat::AprV2) => "apr.load opens it",
         FileKind::Model(ModelFormat::Sealed) => "apr.open_sealed opens it",
         FileKind::Model(ModelFormat::Gguf) => "apr.gguf.open opens it",
+        // What is compressed is read only if it is a pickle.
+        FileKind::Model(ModelFormat::Foreign(format @ (Format::Gzip | Format::Zlib))) => format.help(),
+        FileKind::Model(ModelFormat::Foreign(Format::Pickle)) => {
+            "apr.open reads its arrays, and runs nothing in it; a model of scikit-learn that should predict is exported where it \
+             was trained: apr.sklearn.export"
+        }
+        FileKind::Model(ModelFormat::Foreign(_)) => {
+            "apr.open reads its tensors, and runs nothing in it; apr.convert writes them as safetensors"
+        }
         _ => kind.foreign()?.help(),
     };
     Some(format!("is {}, not {wanted}: {help}", kind.title()))

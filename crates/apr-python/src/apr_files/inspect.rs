@@ -48,7 +48,7 @@ pub(crate) fn inspect<'py>(
     let raise = |refusal: Refusal| refusal.raise_of(py, source.path(), source.refused());
     let bytes = source.open().map_err(raise)?;
     let kind = FileKind::of_source(&bytes).map_err(|error| raise(model_file::Error::from(error).into()))?;
-    if let (ModelFormat::Foreign(_), Some(path)) = (kind.expected(), source.path()) {
+    if let (Some(ModelFormat::Foreign(_)), Some(path)) = (kind.model(), source.path()) {
         // With the files beside it.
         let opened = py.detach(|| ModelFile::open(path, &options)).map_err(|error| raise(error.into()))?;
         return described(py, &opened).map_err(raise)?;
@@ -158,8 +158,7 @@ pub(super) fn look<'b>(
     let len = bytes.total_len();
     let mut first = vec![0; len.min(FileKind::PREFIX as u64) as usize];
     bytes.read_exact_at(0, &mut first).map_err(model_file::Error::from)?;
-    let kind = FileKind::of(&first);
-    if kind.model().is_none() && !matches!(kind.expected(), ModelFormat::Foreign(_)) {
+    if FileKind::of_source(bytes).map_err(model_file::Error::from)?.model().is_none() {
         // What is no file at all is refused by the reader of the package's own format.
         let first = first.get(..32).unwrap_or(&first);
         return Err(match prefix_len(first, len, &options.read_options().apr) {

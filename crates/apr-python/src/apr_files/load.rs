@@ -71,11 +71,7 @@ fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded,
     let bytes = source.open()?;
     let read = model_file::ReadOptions { apr: *options, ..model_file::ReadOptions::STRICT };
     let mut options = OpenOptions::new().with_read_options(read);
-    let kind = FileKind::of_source(&bytes).map_err(model_file::Error::from)?;
-    if let ModelFormat::Foreign(format) = kind.expected() {
-        return Err(foreign(format.title()));
-    }
-    match kind.model() {
+    match FileKind::of_source(&bytes).map_err(model_file::Error::from)?.model() {
         Some(ModelFormat::AprV1) => options = options.with_access(keys.access()),
         Some(ModelFormat::AprV2) => keys.refuse_for("an .apr file of version 2")?,
         Some(ModelFormat::SafeTensors) => keys.refuse_for("a safetensors file")?,
@@ -83,7 +79,8 @@ fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded,
         Some(ModelFormat::Gguf) => {
             return Err(foreign("a GGUF file, which holds tensors of a network and no model that predicts"));
         }
-        Some(ModelFormat::Foreign(_)) | None => {}
+        Some(ModelFormat::Foreign(format)) => return Err(foreign(format.title())),
+        None => {}
     }
     let file = look(&bytes, &options).map_err(|refusal| or_damage(refusal, &bytes))?;
     let (signer, metadata) = match file.contents() {

@@ -75,7 +75,9 @@ impl Refusal {
         let wanted = match told.code {
             "gg-magic" => Some("a GGUF file"),
             "ac-sealed-magic" => Some("a sealed file"),
-            code if code == "ac-magic" || code.starts_with("st-header-") => Some("a model file"),
+            code if code == "ac-magic" || code == "mo-foreign-format" || code.starts_with("st-header-") => {
+                Some("a model file")
+            }
             _ => None,
         };
         if let (Some(wanted), Some(refused)) = (wanted, refused)
