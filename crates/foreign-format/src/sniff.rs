@@ -29,8 +29,16 @@ const MAGICS: &[(Format, usize, &[u8])] = &[
     // The first pickle is one number, in protocol 2 unless asked otherwise; 4 and 5 put it into a frame.
     (Format::TorchLegacy, 0, b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"),
     (Format::TorchLegacy, 0, b"\x80\x03\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"),
-    (Format::TorchLegacy, 0, b"\x80\x04\x95\x0d\0\0\0\0\0\0\0\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"),
-    (Format::TorchLegacy, 0, b"\x80\x05\x95\x0d\0\0\0\0\0\0\0\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"),
+    (
+        Format::TorchLegacy,
+        0,
+        b"\x80\x04\x95\x0d\0\0\0\0\0\0\0\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19",
+    ),
+    (
+        Format::TorchLegacy,
+        0,
+        b"\x80\x05\x95\x0d\0\0\0\0\0\0\0\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19",
+    ),
     (Format::TorchLegacy, 0, b"L119547037146038801333356L\n."),
     (Format::Parquet, 0, b"PAR1"),
     (Format::Parquet, 0, b"PARE"),
@@ -195,10 +203,9 @@ fn text(readable: &str) -> Format {
             let key = json.trim_ascii_start().strip_prefix('"').and_then(|rest| rest.split('"').next());
             key.is_some_and(|key| keys.contains(&key))
         };
-        if let Some((_, weight_map)) = readable.split_once("\"weight_map\"") {
-            let is_torch = first_shard(weight_map).is_some_and(|name| {
-                [".bin", ".pt", ".pth", ".ckpt"].iter().any(|ending| name.ends_with(ending))
-            });
+        if let Some(first_shard) = first_shard(readable) {
+            let is_torch =
+                [".bin", ".pt", ".pth", ".ckpt"].iter().any(|ending| first_shard.ends_with(ending));
             if is_torch { Format::TorchIndex } else { Format::ShardIndex }
         } else if first_key_is(&["metadata"]) {
             Format::ShardIndex
@@ -216,22 +223,18 @@ fn text(readable: &str) -> Format {
     }
 }
 
-/// The name of the first file of an index, as it is written there; `weight_map` is what follows this key.
-fn first_shard(weight_map: &str) -> Option<&str> {
-    let (_tensor, rest) = next_string(weight_map)?;
-    Some(next_string(rest)?.0)
-}
-
-/// The string in JSON that follows white space and punctuation, and what follows it.
-fn next_string(json: &str) -> Option<(&str, &str)> {
-    let text = json.trim_start_matches([' ', '\t', '\r', '\n', ':', '{']).strip_prefix('"')?;
+/// The name of the first file of an index of shards, as it is written there; empty if it names none, `None` if this is no index.
+fn first_shard(json: &str) -> Option<&str> {
     let mut is_escaped = false;
-    let end = text.find(|c| {
+    // Strings and what is between them, in turns.
+    let mut pieces = json.split(|c| {
         let is_end = c == '"' && !is_escaped;
         is_escaped = c == '\\' && !is_escaped;
         is_end
-    })?;
-    Some((&text[..end], &text[end + 1..]))
+    });
+    pieces.find(|piece| *piece == "weight_map")?;
+    let is_empty = pieces.next()?.contains('}');
+    Some(pieces.nth(2).filter(|_| !is_empty).unwrap_or_default())
 }
 
 /// Pickles of protocols 0 and 1 are nearly text: a class by module and name, or a container put into the memo.
