@@ -85,7 +85,7 @@ fn decompressed(file: &dyn ReadAt, options: &Options) -> Result<Vec<u8>, Error> 
                 return Err(Error::malformed("the compressed stream is not the whole file").at(end));
             }
             file.read_exact_at(end, &mut trailer)?;
-            let (sum, len) = (crc32fast::hash(&bytes), bytes.len() as u32);
+            let (sum, len) = (zip_core::crc32(&bytes), bytes.len() as u32);
             if u64::from_le_bytes(trailer) != u64::from(len) << 32 | u64::from(sum) {
                 return Err(Error::malformed("the checksum of the compressed stream does not match").at(end));
             }

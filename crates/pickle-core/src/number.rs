@@ -1,5 +1,8 @@
 //! Numbers in text, as Python and C read them.
 
+#[cfg(any(apr_small, test))]
+mod decimal;
+
 use alloc::vec::Vec;
 
 /// An integer in text.
@@ -46,7 +49,11 @@ pub(crate) fn long(text: &[u8]) -> Option<Integer> {
 /// The argument of `FLOAT`.
 pub(crate) fn float(text: &[u8]) -> Option<f64> {
     let digits: Vec<u8> = before_nul(text).iter().copied().filter(|byte| *byte != b'_').collect();
-    core::str::from_utf8(digits.trim_ascii()).ok()?.parse().ok()
+    let digits = core::str::from_utf8(digits.trim_ascii()).ok()?;
+    #[cfg(apr_small)]
+    return decimal::parse(digits);
+    #[cfg(not(apr_small))]
+    digits.parse().ok()
 }
 
 /// Two's complement as 64 bits, if it fits.

@@ -7,6 +7,7 @@ extern crate alloc;
 
 mod archive;
 mod checks;
+mod crc;
 mod end;
 mod entry;
 mod error;
@@ -17,6 +18,7 @@ mod problem;
 mod write;
 
 pub use crate::archive::Archive;
+pub use crate::crc::crc32;
 pub use crate::entry::{Entry, Method};
 pub use crate::error::{Error, ErrorKind};
 pub use crate::limits::Limits;

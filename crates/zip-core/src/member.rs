@@ -3,11 +3,11 @@
 use alloc::boxed::Box;
 use core::ops::Range;
 
-use crc32fast::Hasher;
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
 use read_at::ReadAt;
 
+use crate::crc::Hasher;
 use crate::entry::{Entry, Method};
 use crate::error::{Error, ErrorKind};
 use crate::problem::Problem;
