@@ -1,5 +1,6 @@
 //! The bytes of a model file: its source, or the original inside a sealed source.
 
+#[cfg(feature = "apr")]
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
@@ -53,6 +54,7 @@ impl<R: ReadAt> ReadAt for Content<R> {
     }
 }
 
+#[cfg(feature = "apr")]
 impl<R: ReadAt> Content<R> {
     /// Whether this is the original of a sealed file.
     pub(crate) const fn is_sealed(&self) -> bool {
@@ -69,6 +71,7 @@ pub(crate) fn read_prefix(file: &dyn ReadAt, len: u64) -> Result<Vec<u8>, Error>
 }
 
 /// All bytes, without a copy of those in memory.
+#[cfg(feature = "apr")]
 pub(crate) fn read_all(file: &dyn ReadAt) -> Result<Cow<'_, [u8]>, Error> {
     match file.in_memory() {
         Some(bytes) => Ok(Cow::Borrowed(bytes)),

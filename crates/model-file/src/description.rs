@@ -1,12 +1,17 @@
 //! What a file says about itself, as plain data.
 
 use alloc::borrow::ToOwned as _;
-use alloc::string::{String, ToString as _};
+use alloc::string::String;
+#[cfg(feature = "apr")]
+use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
-use apr_container::{Value, v2};
+use apr_container::Value;
+#[cfg(feature = "apr")]
+use apr_container::v2;
 use read_at::ReadAt;
 
+#[cfg(feature = "apr")]
 use crate::json;
 use crate::model_file::{Contents, ModelFile};
 use crate::tensor::Tensor;
@@ -110,6 +115,7 @@ impl TensorDescription {
 
 impl Warning {
     /// A warning about an `.apr` file of version 1.
+    #[cfg(feature = "apr")]
     #[must_use]
     pub fn of_v1(warning: &apr_container::Warning) -> Self {
         use apr_container::Warning as W;
@@ -147,6 +153,7 @@ impl Warning {
     }
 
     /// A warning about an `.apr` file of version 2.
+    #[cfg(feature = "apr")]
     #[must_use]
     pub fn of_v2(warning: &v2::Warning) -> Self {
         use v2::Warning as W;
@@ -186,6 +193,7 @@ impl<R: ReadAt> ModelFile<R> {
                 }
                 entries
             }
+            #[cfg(feature = "apr")]
             Contents::AprV1(file) => match file.info().metadata.to_value() {
                 Ok(Value::Map(members)) => {
                     let members = members.into_iter();
@@ -193,6 +201,7 @@ impl<R: ReadAt> ModelFile<R> {
                 }
                 _ => Vec::new(),
             },
+            #[cfg(feature = "apr")]
             Contents::AprV2(file) => {
                 let json = file.index().metadata().to_json();
                 // It is JSON and an object: the library wrote it.

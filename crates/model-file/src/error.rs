@@ -5,6 +5,7 @@ use alloc::string::String;
 #[cfg(feature = "quantize")]
 use core::fmt;
 
+#[cfg(feature = "apr")]
 use apr_container::ModelType;
 #[cfg(feature = "tensor-models")]
 use json_scan::{Quoted, Visible};
@@ -40,7 +41,7 @@ located_error::errors! {
         ForeignPayload {
             /// The declared model type.
             model_type: ModelType,
-        } = "mo-foreign-payload" (Unsupported),
+        } = "mo-foreign-payload" (Unsupported) if "apr",
             "the payload has a custom type ({model_type})"
             => "open the file with the program that wrote it";
         /// The metadata name no model, and the tensors are too large for one.
@@ -129,7 +130,7 @@ located_error::errors! {
         /// A safetensors header.
         SafeTensors(st_core::Error);
         /// An `.apr` file.
-        Apr(apr_container::Error);
+        Apr(apr_container::Error) if "apr";
         /// A GGUF file.
         Gguf(gguf_core::Error) if "gguf";
         /// A sealed file.
@@ -137,7 +138,7 @@ located_error::errors! {
         /// A file of another program.
         Foreign(foreign_tensors::Error) if "foreign";
         /// A model and its tensors.
-        Model(apr_models::Error);
+        Model(apr_models::Error) if "apr";
         /// A file that cannot be opened.
         File(durable_file::Error) if "std";
         /// A safetensors file, or a set of them, on disk.

@@ -27,7 +27,9 @@ mod content;
 mod blocks;
 mod tensor;
 mod safetensors;
+#[cfg(feature = "apr")]
 mod apr_v1;
+#[cfg(feature = "apr")]
 mod apr_v2;
 #[cfg(feature = "gguf")]
 mod gguf;
@@ -36,6 +38,7 @@ mod foreign;
 mod model_file;
 #[cfg(feature = "tensor-models")]
 pub mod entries;
+#[cfg(feature = "apr")]
 mod named_model;
 mod description;
 #[cfg(feature = "serde")]
@@ -43,7 +46,9 @@ mod serialize;
 
 #[cfg(feature = "sealed")]
 pub use crate::apr_v1::SignedBy;
+#[cfg(feature = "apr")]
 pub use crate::apr_v1::{AprV1, Payload};
+#[cfg(feature = "apr")]
 pub use crate::apr_v2::AprV2;
 #[cfg(feature = "quantize")]
 pub use crate::blocks::halves;
@@ -57,6 +62,7 @@ pub use crate::foreign::Foreign;
 pub use crate::gguf::Gguf;
 pub use crate::kind::{FileKind, ModelFormat};
 pub use crate::model_file::{Contents, ModelFile, Verification};
+#[cfg(feature = "apr")]
 pub use crate::named_model::NamedModel;
 #[cfg(feature = "tensor-models")]
 pub use crate::named_model::gather;

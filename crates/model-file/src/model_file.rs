@@ -2,14 +2,17 @@
 
 use alloc::boxed::Box;
 use alloc::string::ToString as _;
+#[cfg(feature = "apr")]
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use std::path::Path;
 
+#[cfg(feature = "apr")]
 use apr_container::v2::Footer;
 #[cfg(feature = "sealed")]
 use apr_crypto::{Signer, Trust};
+#[cfg(feature = "apr")]
 use apr_models::AnyModel;
 #[cfg(feature = "sealed")]
 use apr_sealed::{SealedHeader, SealedLimits, SealedReader};
@@ -21,7 +24,9 @@ use st_core::ShardProblem;
 #[cfg(feature = "std")]
 use st_mmap::ShardedSafeTensors;
 
+#[cfg(feature = "apr")]
 use crate::apr_v1::AprV1;
+#[cfg(feature = "apr")]
 use crate::apr_v2::AprV2;
 use crate::content::Content;
 #[cfg(feature = "sealed")]
@@ -65,8 +70,10 @@ pub enum Contents {
     /// safetensors.
     SafeTensors(Box<SafeTensors>),
     /// `.apr` version 1.
+    #[cfg(feature = "apr")]
     AprV1(Box<AprV1>),
     /// `.apr` version 2.
+    #[cfg(feature = "apr")]
     AprV2(Box<AprV2>),
     /// GGUF.
     #[cfg(feature = "gguf")]
@@ -267,14 +274,18 @@ impl<R: ReadAt> ModelFile<R> {
     ) -> Result<Contents, Error> {
         let read = options.read_options();
         Ok(match kind {
+            #[cfg(feature = "apr")]
             FileKind::Model(ModelFormat::AprV1) => {
                 Contents::AprV1(Box::new(AprV1::read(content, options, content.is_sealed())?))
             }
+            #[cfg(feature = "apr")]
             FileKind::Model(ModelFormat::AprV2) => Contents::AprV2(Box::new(AprV2::read(content, options)?)),
             #[cfg(feature = "gguf")]
             FileKind::Model(ModelFormat::Gguf) => Contents::Gguf(Box::new(Gguf::read(content, &read.gguf)?)),
-            #[allow(unreachable_patterns, reason = "GGUF without its feature")]
-            FileKind::Model(ModelFormat::Sealed | ModelFormat::Gguf) => {
+            #[allow(unreachable_patterns, reason = "formats without their features")]
+            FileKind::Model(
+                ModelFormat::AprV1 | ModelFormat::AprV2 | ModelFormat::Sealed | ModelFormat::Gguf,
+            ) => {
                 return Err(ErrorKind::ForeignFormat { found: kind }.into());
             }
             #[cfg(feature = "foreign")]
@@ -292,8 +303,13 @@ impl<R: ReadAt> ModelFile<R> {
                         })?;
                 return Err(ErrorKind::ForeignFormat { found }.into());
             }
-            FileKind::Model(ModelFormat::SafeTensors) | FileKind::Unknown => {
+            FileKind::Model(ModelFormat::SafeTensors) | FileKind::Unknown
+                if cfg!(feature = "safetensors") =>
+            {
                 Contents::SafeTensors(Box::new(SafeTensors::read(content, &read.safetensors)?))
+            }
+            FileKind::Model(ModelFormat::SafeTensors) | FileKind::Unknown => {
+                return Err(ErrorKind::ForeignFormat { found: kind }.into());
             }
         })
     }
@@ -303,7 +319,9 @@ impl<R: ReadAt> ModelFile<R> {
     pub fn format(&self) -> ModelFormat {
         match &self.contents {
             Contents::SafeTensors(_) => ModelFormat::SafeTensors,
+            #[cfg(feature = "apr")]
             Contents::AprV1(_) => ModelFormat::AprV1,
+            #[cfg(feature = "apr")]
             Contents::AprV2(_) => ModelFormat::AprV2,
             #[cfg(feature = "gguf")]
             Contents::Gguf(_) => ModelFormat::Gguf,
@@ -427,7 +445,9 @@ impl<R: ReadAt> ModelFile<R> {
     pub fn tensors(&self) -> Result<Vec<Tensor<'_>>, Error> {
         match &self.contents {
             Contents::SafeTensors(files) => files.tensors(&self.content),
+            #[cfg(feature = "apr")]
             Contents::AprV1(file) => file.tensors(&self.content),
+            #[cfg(feature = "apr")]
             Contents::AprV2(file) => file.tensors(&self.content),
             #[cfg(feature = "gguf")]
             Contents::Gguf(file) => Ok(file.tensors(&self.content)),
@@ -455,12 +475,14 @@ impl<R: ReadAt> ModelFile<R> {
     /// If the payload cannot be decoded; [`ErrorKind::ForeignPayload`].
     pub fn decode(&self) -> Result<(), Error> {
         match &self.contents {
+            #[cfg(feature = "apr")]
             Contents::AprV1(file) => file.decode(&self.content).map(drop),
             _ => Ok(()),
         }
     }
 
     /// The model of an `.apr` file of version 1, decoded now unless it was before.
+    #[cfg(feature = "apr")]
     pub(crate) fn decoded<'f>(&self, file: &'f AprV1) -> Result<&'f Arc<AnyModel>, Error> {
         file.decode(&self.content)
     }
@@ -489,10 +511,12 @@ impl<R: ReadAt> ModelFile<R> {
     /// If the checksum does not match, and those of reading.
     pub fn verify(&self) -> Result<Verification, Error> {
         match &self.contents {
+            #[cfg(feature = "apr")]
             Contents::AprV1(file) => {
                 file.verify(&self.content)?;
                 Ok(Verification::Checksum)
             }
+            #[cfg(feature = "apr")]
             Contents::AprV2(file) => {
                 let footer = self.footer(file)?;
                 Ok(match footer {
@@ -504,6 +528,7 @@ impl<R: ReadAt> ModelFile<R> {
         }
     }
 
+    #[cfg(feature = "apr")]
     fn footer(&self, file: &AprV2) -> Result<Footer, Error> {
         let options = apr_container::ReadOptions {
             unchecked_signature: apr_container::UncheckedSignature::Allow,
@@ -517,8 +542,10 @@ impl<R: ReadAt> ModelFile<R> {
     /// # Errors
     ///
     /// If a strictly read file is damaged, and those of reading.
+    #[cfg(feature = "apr")]
     pub fn checksum(&self) -> Result<Option<Footer>, Error> {
         match &self.contents {
+            #[cfg(feature = "apr")]
             Contents::AprV2(file) => self.footer(file).map(Some),
             _ => Ok(None),
         }
@@ -538,13 +565,20 @@ impl<R: ReadAt> ModelFile<R> {
     /// Warnings about the file, as text with a stable kind.
     #[must_use]
     pub fn warnings(&self) -> Vec<crate::Warning> {
+        // Loops: the core of the npm package is smaller with them.
+        #[cfg_attr(
+            not(any(feature = "apr", feature = "foreign")),
+            allow(unused_mut, reason = "others have none")
+        )]
         let mut warnings = Vec::new();
         match &self.contents {
+            #[cfg(feature = "apr")]
             Contents::AprV1(file) => {
                 for warning in file.info().warnings() {
                     warnings.push(crate::Warning::of_v1(&warning));
                 }
             }
+            #[cfg(feature = "apr")]
             Contents::AprV2(file) => {
                 for warning in file.index().warnings() {
                     warnings.push(crate::Warning::of_v2(warning));
@@ -568,12 +602,14 @@ impl<R: ReadAt> ModelFile<R> {
     pub fn describe(&self) -> Result<crate::Description, Error> {
         let tensors = match &self.contents {
             // Known once the payload is decoded.
+            #[cfg(feature = "apr")]
             Contents::AprV1(file) if file.payload().is_none_or(|payload| payload.model.is_none()) => {
                 Vec::new()
             }
             _ => self.tensors()?,
         };
         let (encrypted, signed) = match &self.contents {
+            #[cfg(feature = "apr")]
             Contents::AprV1(file) => (file.info().encrypted, file.info().signed),
             #[cfg(feature = "sealed")]
             Contents::Sealed(header) => (header.is_encrypted(), header.is_signed()),
@@ -587,7 +623,10 @@ impl<R: ReadAt> ModelFile<R> {
                 _ => self.format().version(),
             },
             file_size: self.file_len()?,
+            #[cfg(feature = "apr")]
             model: self.declared_model(),
+            #[cfg(not(feature = "apr"))]
+            model: None,
             metadata: self.metadata(),
             tensors: tensors.iter().map(crate::TensorDescription::new).collect(),
             encrypted,

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+#[cfg(feature = "apr")]
 use apr_container::v2;
 #[cfg(feature = "quantize")]
 use apr_quant::{Quantizer, dequantize, repack};
@@ -96,6 +97,7 @@ enum Place<'m> {
     /// In the other byte order; `None` if the layout of the blocks is not known in it.
     #[cfg(feature = "gguf")]
     Swapped(Origin<'m>, Option<Swap>),
+    #[cfg(feature = "apr")]
     Memory(&'m [u8]),
     /// Made of the bytes of a file of another program.
     #[cfg(feature = "foreign")]
@@ -142,6 +144,7 @@ impl<'m> Tensor<'m> {
         }
     }
 
+    #[cfg(feature = "apr")]
     pub(crate) fn in_memory(name: &'m str, dtype: TensorType, shape: &'m [usize], data: &'m [u8]) -> Self {
         let elements = shape.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
         let byte_len = data.len() as u64;
@@ -160,15 +163,18 @@ impl<'m> Tensor<'m> {
         }
     }
 
+    #[cfg(feature = "apr")]
     pub(crate) fn stored(info: v2::TensorInfo<'m>, shape: &'m [usize], content: &'m dyn ReadAt) -> Self {
         Self::of_apr(info, shape, Place::Stored(Origin { content, offset: info.file_range().start }))
     }
 
     /// Of a file that was decompressed into memory.
+    #[cfg(feature = "apr")]
     pub(crate) fn inflated(info: v2::TensorInfo<'m>, shape: &'m [usize], data: &'m [u8]) -> Self {
         Self::of_apr(info, shape, Place::Memory(data))
     }
 
+    #[cfg(feature = "apr")]
     fn of_apr(info: v2::TensorInfo<'m>, shape: &'m [usize], place: Place<'m>) -> Self {
         Self {
             name: info.name(),
@@ -432,6 +438,7 @@ impl<'m> Tensor<'m> {
             #[cfg(feature = "gguf")]
             Place::Swapped(origin, _) => Some(origin.offset),
             Place::Stored(origin) => Some(origin.offset),
+            #[cfg(feature = "apr")]
             Place::Memory(_) => None,
             #[cfg(feature = "foreign")]
             Place::Foreign(_) => None,
@@ -482,6 +489,7 @@ impl<'m> Tensor<'m> {
             }
             #[cfg(feature = "foreign")]
             Place::Foreign(place) => place.read(offset, buf).map_err(|error| error.of_tensor(self.name)),
+            #[cfg(feature = "apr")]
             Place::Memory(data) => {
                 let bytes =
                     usize::try_from(offset).ok().and_then(|offset| data.get(offset..)?.get(..buf.len()));
