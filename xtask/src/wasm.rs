@@ -36,10 +36,14 @@ struct Module {
     max_gzip: u64,
 }
 
-const MODULES: [Module; 3] = [
-    Module { name: "apr-core", features: "", has_simd: false, max_gzip: 130_000 },
+const MODULES: [Module; 7] = [
+    Module { name: "apr-core", features: "apr", has_simd: false, max_gzip: 130_000 },
     Module { name: "apr-full", features: "full", has_simd: false, max_gzip: 350_000 },
     Module { name: "apr-full-simd", features: "full", has_simd: true, max_gzip: 350_000 },
+    Module { name: "apr-pickles", features: "pickles", has_simd: false, max_gzip: 150_000 },
+    Module { name: "apr-hdf5", features: "hdf5", has_simd: false, max_gzip: 150_000 },
+    Module { name: "apr-graphs", features: "graphs", has_simd: false, max_gzip: 150_000 },
+    Module { name: "apr-scan", features: "scan", has_simd: false, max_gzip: 150_000 },
 ];
 
 /// `wasm [build | test | size]`: without a word, all of it.

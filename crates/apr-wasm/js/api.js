@@ -14,10 +14,23 @@ function random(length) {
 /** Modules that exist with and without SIMD: nothing in the core would be faster with it. */
 const WITH_TWINS = new Set(["full"]);
 
+/** The modules that read files of other programs, by the names of formats. */
+const READERS = Object.fromEntries(
+  Object.entries({
+    pickles: "torch torch-legacy torchscript torch-export torch-index pickle npy npz zip gzip zlib",
+    hdf5: "hdf5 keras",
+    graphs: "onnx tflite saved-model tf-checkpoint msgpack",
+  }).flatMap(([module, formats]) => formats.split(" ").map((format) => [format, module])),
+);
+/** Modules that are loaded when they are first needed. */
+const LATE = ["pickles", "hdf5", "graphs", "scan"];
+
 export function createApi(flavour) {
   let chosen = null;
   let loading = null;
   let engine = null;
+  let given = {};
+  const late = new Map();
   const cache = new Cache();
 
   async function load(options) {
@@ -25,6 +38,9 @@ export function createApi(flavour) {
     if (!["auto", "simd", "scalar"].includes(variant)) throw refuse("aw-usage", 'the variant is "auto", "simd" or "scalar"');
     const simd = WITH_TWINS.has(flavour) && (variant === "auto" ? hasSimd() : variant === "simd");
     const source = module ?? wasmUrl ?? new URL(`./wasm/apr-${flavour}${simd ? "-simd" : ""}.wasm`, import.meta.url);
+    given = options.modules ?? given;
+    const unknown = Object.keys(given).find((name) => !LATE.includes(name));
+    if (unknown !== undefined) throw refuse("aw-usage", `modules that are loaded later are ${LATE.join(", ")}, not ${unknown}`);
     const compiled = await compile(source);
     chosen = compiled;
     engine = new Engine(await WebAssembly.instantiate(compiled, {}));
@@ -68,8 +84,49 @@ export function createApi(flavour) {
     return engine;
   }
 
-  async function open(source, options = {}) {
-    return AprFile.open(await ready(), source, options);
+  /** An instance of a module that is loaded when it is first needed. */
+  async function lateEngine(name) {
+    if (!late.has(name)) {
+      const loading = (async () => {
+        const compiled = await compile(given[name] ?? new URL(`./wasm/apr-${name}.wasm`, import.meta.url));
+        return { compiled, engine: new Engine(await WebAssembly.instantiate(compiled, {})) };
+      })();
+      late.set(name, loading);
+      loading.catch(() => late.delete(name));
+    }
+    let loaded;
+    try {
+      loaded = await late.get(name);
+    } catch (error) {
+      throw error.code ? error : refuse("aw-init", `the module ${name} cannot be loaded: ${error.message}`, { cause: error });
+    }
+    if (loaded.engine.trapped) loaded.engine = new Engine(await WebAssembly.instantiate(loaded.compiled, {}));
+    return loaded.engine;
+  }
+
+  async function open(given, options = {}) {
+    const engine = await ready();
+    const source = await toSource(given, options);
+    const tried = new Set();
+    let reader = engine;
+    for (;;) {
+      try {
+        return await AprFile.open(reader, source, options, engine);
+      } catch (error) {
+        // The first bytes of an archive do not say what is in it: its reader does.
+        const module = error.code === "aw-foreign-format" ? READERS[error.format] : undefined;
+        if (module === undefined || tried.has(module)) throw error;
+        tried.add(module);
+        reader = await lateEngine(module);
+      }
+    }
+  }
+
+  /** What loading a file would run: the object that `apr scan --json` prints. */
+  async function scan(given, options = {}) {
+    const source = await toSource(given, options);
+    const name = options.name ?? nameOf(given);
+    return AprFile.scan(await lateEngine("scan"), source, options, name);
   }
 
   async function loadModel(source, options = {}) {
@@ -145,7 +202,14 @@ export function createApi(flavour) {
   }
 
   return {
-    init, open, loadModel, loadFromUrl, loadCached, quantize, dequantize, quantTypes, generateKeys, verifyDetached, encryptForModel,
+    init, open, scan, loadModel, loadFromUrl, loadCached, quantize, dequantize, quantTypes, generateKeys, verifyDetached, encryptForModel,
     cache, sha256,
   };
+}
+
+/** The name of a file, whose ending matters for Python files and chat templates. */
+function nameOf(given) {
+  if (typeof given?.name === "string") return given.name;
+  const address = given instanceof URL ? given.href : typeof given === "string" ? given : (given?.url ?? "");
+  return String(address).split(/[?#]/, 1)[0].split(/[\\/]/).pop();
 }

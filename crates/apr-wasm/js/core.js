@@ -8,6 +8,6 @@ export { hasSimd } from "./engine.js";
 const api = createApi("core");
 
 export const {
-  init, open, loadModel, loadFromUrl, loadCached, quantize, dequantize, quantTypes, generateKeys, verifyDetached, encryptForModel,
+  init, open, scan, loadModel, loadFromUrl, loadCached, quantize, dequantize, quantTypes, generateKeys, verifyDetached, encryptForModel,
   cache,
 } = api;

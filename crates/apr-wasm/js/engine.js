@@ -6,7 +6,7 @@ import { refuse } from "./errors.js";
 export const Operation = Object.freeze({
   About: 0, NewFile: 1, Provide: 2, Open: 3, Decode: 4, Verify: 5, Member: 6, Unseal: 7, Content: 8, Entry: 9, CloseFile: 10,
   Values: 11, LoadModel: 12, Predict: 13, FreeModel: 14, Quantize: 15, GenerateKeys: 16, VerifyDetached: 17, EncryptForModel: 18,
-  DecryptResponse: 19,
+  DecryptResponse: 19, Scan: 20,
 });
 
 const encoder = new TextEncoder();

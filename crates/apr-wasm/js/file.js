@@ -33,6 +33,8 @@ function writeKeys(question, { password, identity, keyPassword, signer }, fallba
 
 export class AprFile {
   #engine;
+  /** The module that turns bytes into numbers. */
+  #numbers;
   #source;
   #options;
   #number = null;
@@ -41,8 +43,9 @@ export class AprFile {
   #needsDecoding = false;
   #lock = Promise.resolve();
 
-  constructor(engine, source, options) {
+  constructor(engine, source, options, numbers) {
     this.#engine = engine;
+    this.#numbers = numbers;
     this.#source = source;
     this.#options = options;
     this.notes = [...source.notes];
@@ -57,11 +60,26 @@ export class AprFile {
     }
   }
 
-  static async open(engine, given, options) {
+  static async open(engine, given, options, numbers = engine) {
     const source = await toSource(given, options);
-    const file = new AprFile(engine, source, options);
+    const file = new AprFile(engine, source, options, numbers);
     await file.#open();
     return file;
+  }
+
+  /** What loading a file would run. */
+  static async scan(engine, source, options, name) {
+    const file = new AprFile(engine, source, options, null);
+    file.#number = JSON.parse(engine.call(Operation.NewFile, new Question().u64(source.size).u8(0)).json).number;
+    try {
+      return await file.#asked(Operation.Scan, (question) => {
+        question.text(name);
+        for (const trusted of options.allow ?? []) question.text(trusted);
+        return question;
+      });
+    } finally {
+      file.close();
+    }
   }
 
   get size() {
@@ -167,8 +185,9 @@ export class AprFile {
 
   #setTensors(tensors) {
     this.#tensors = new Map(tensors.map((tensor) => [tensor.name, tensor]));
-    this.tensors = tensors.map(({ name, dtype, shape, offset, bytes, elements }) => {
-      return { name, dtype, shape, offset, bytes, elements, bitsPerWeight: elements === 0 ? 0 : (bytes * 8) / elements };
+    this.tensors = tensors.map(({ name, dtype, shape, offset, bytes, elements, aliasOf }) => {
+      const bitsPerWeight = elements === 0 ? 0 : (bytes * 8) / elements;
+      return { name, dtype, shape, offset, bytes, elements, bitsPerWeight, ...(aliasOf === undefined ? {} : { aliasOf }) };
     });
   }
 
@@ -234,6 +253,9 @@ export class AprFile {
 
   /** Reads all bytes: the checksum, and the signature by the signer's public key (`"anyone"` for the key in the file). */
   async verify({ signer } = {}) {
+    if (this.#engine !== this.#numbers) {
+      throw refuse("aw-nothing-to-verify", "a file of this format has neither checksum nor signature: verify a signature in a file of its own");
+    }
     const fallback = this.protection.signed ? "anyone" : null;
     const said = await this.#asked(Operation.Verify, (question) => {
       return this.#isAprV2 ? question : writeKeys(question, { signer }, fallback);
@@ -252,7 +274,7 @@ export class AprFile {
     if (this.#isAprV2 && this.protection.encrypted) {
       throw refuse("ac-encrypted", "the file is marked as encrypted in an unknown way", { offset: 6, tensor: tensor.name });
     }
-    if (length === 0) return new Uint8Array(0);
+    if (length === 0 && tensor.dtype !== "unsupported") return new Uint8Array(0);
     if (tensor.offset !== null && this.innerFormat) return this.#content(tensor.offset + from, length);
     if (tensor.offset !== null) return this.#source.read(tensor.offset + from, length);
     const { bytes } = await this.ask(Operation.Member, (question) => question.text(tensor.name).u64(from).u64(length));
@@ -322,7 +344,7 @@ export class AprFile {
   async #decode(tensor, from, length, count) {
     const bytes = await this.#part(tensor, from, length);
     try {
-      return decodeValues(this.#engine, tensor.dtype, bytes, count);
+      return decodeValues(this.#numbers, tensor.dtype, bytes, count);
     } catch (error) {
       if (error.code && error.tensor === null) error.tensor = tensor.name;
       throw error;
@@ -339,6 +361,9 @@ export class AprFile {
 
   /** The model in the file; reads all of it. */
   async loadModel(keys = {}) {
+    if (this.#engine !== this.#numbers) {
+      throw refuse("mo-no-model", `tensors of another program (${this.format}) are not a model that predicts here: read them one by one`);
+    }
     if (this.format === "sealed" && !this.innerFormat) await this.unlock({ ...this.#options, ...keys });
     const all = { ...this.#options, ...keys };
     const isVerified = this.protection.verified && all.signer === undefined;

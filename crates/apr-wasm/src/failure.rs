@@ -150,7 +150,9 @@ macro_rules! from_located {
 from_located! {
     // Those of files as one type.
     st_core::Error as model_file::Error;
+    #[cfg(feature = "apr")]
     apr_container::Error as model_file::Error;
+    #[cfg(feature = "apr")]
     apr_models::Error as model_file::Error;
     #[cfg(feature = "crypto")]
     apr_sealed::Error as model_file::Error;
@@ -160,6 +162,8 @@ from_located! {
     apr_quant::Error;
     #[cfg(feature = "crypto")]
     apr_crypto::Error;
+    #[cfg(feature = "scan")]
+    model_scan::Error;
 }
 
 impl From<model_file::Error> for Failure {
@@ -169,6 +173,7 @@ impl From<model_file::Error> for Failure {
             ErrorKind::ForeignFormat { found } => {
                 found.foreign().map_or_else(|| located(&error), Self::foreign)
             }
+            #[cfg(feature = "apr")]
             ErrorKind::ForeignPayload { .. } => {
                 Self::new("aw-foreign-payload", "the payload is of a type of its maker's own")
             }

@@ -1,19 +1,28 @@
 //! An open file of any format: [`ModelFile`] over the bytes that have arrived.
 
 mod description;
+mod pages;
+#[cfg(feature = "scan")]
+mod scan;
 
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Range;
 
+#[cfg(feature = "apr")]
 use apr_container::UncheckedSignature;
 #[cfg(feature = "gguf")]
 use model_file::Contents;
-use model_file::{ErrorKind, FileKind, ModelFormat, NamedModel, OpenOptions, ReadOptions};
-use read_at::{CachedPages, ReadAt};
+#[cfg(feature = "apr")]
+use model_file::NamedModel;
+use model_file::{ErrorKind, FileKind, ModelFormat, OpenOptions, ReadOptions};
+use read_at::ReadAt;
 
+use self::pages::Pages;
 use crate::failure::Failure;
+#[cfg(feature = "apr")]
 use crate::json::Json;
 #[cfg(feature = "crypto")]
 use crate::keys::{Keys, signer_json};
@@ -23,9 +32,10 @@ use crate::wire::{Answer, Arguments, Outcome};
 /// Bytes kept of the beginning of a file, and the fewest that are requested at once.
 const FIRST: u64 = 64 << 10;
 /// Most bytes of a file in a module's memory: half of what 32 bits address.
+#[cfg(feature = "apr")]
 const MAX_IN_MEMORY: u64 = 1 << 31;
 
-type ModelFile = model_file::ModelFile<Rc<CachedPages>>;
+type ModelFile = model_file::ModelFile<Rc<Pages>>;
 
 /// A file: its bytes as far as they have arrived, and what was read of them.
 #[derive(Debug)]
@@ -37,14 +47,14 @@ pub(crate) struct OpenFile {
 #[derive(Debug)]
 enum State {
     /// Its header was not read, or it is compressed as a whole.
-    Unread(Rc<CachedPages>),
+    Unread(Rc<Pages>),
     Read(Box<ModelFile>),
 }
 
 impl OpenFile {
     /// The length of the file, then a byte of flags: 1 compat, 2 signed files may be used unverified, 4 small files may become large models.
     pub(crate) fn new(args: &mut Arguments<'_>) -> Result<Self, Failure> {
-        let state = State::Unread(Rc::new(CachedPages::new(args.u64()?)));
+        let state = State::Unread(Rc::new(Pages::new(args.u64()?)));
         let flags = args.u8()?;
         let mut options = if flags & 1 == 0 { ReadOptions::STRICT } else { ReadOptions::COMPAT };
         if flags & 2 != 0 {
@@ -70,6 +80,8 @@ impl OpenFile {
             Ok(file) => {
                 let json = description::describe(&file)?;
                 self.state = State::Read(Box::new(file));
+                #[cfg(feature = "foreign")]
+                self.forget();
                 json.finish()
             }
             Err(Outcome::Refused(failure)) if failure.code() == "ac-v2-compressed" => {
@@ -80,6 +92,7 @@ impl OpenFile {
         Ok(Answer { json, bytes: Vec::new() })
     }
 
+    #[cfg(feature = "apr")]
     /// Decodes the payload of an `.apr` file of version 1, or decompresses one of version 2: whether the caller only looks (a byte), then the
     /// [`Keys`].
     pub(crate) fn decode(&mut self, args: &mut Arguments<'_>) -> Result<Answer, Outcome> {
@@ -104,6 +117,7 @@ impl OpenFile {
         Ok(Answer { json: json.finish(), bytes: Vec::new() })
     }
 
+    #[cfg(feature = "apr")]
     /// Compares the checksum and verifies the signature of the whole file.
     pub(crate) fn verify(&mut self, args: &mut Arguments<'_>) -> Result<Answer, Outcome> {
         self.need_whole()?;
@@ -113,6 +127,7 @@ impl OpenFile {
         Ok(Answer { json: json.finish(), bytes: Vec::new() })
     }
 
+    #[cfg(feature = "apr")]
     /// The signer as JSON, if the keys demand one.
     fn verified(&self, args: &mut Arguments<'_>) -> Result<Option<String>, Outcome> {
         let inflated;
@@ -146,15 +161,24 @@ impl OpenFile {
     /// Bytes of a tensor: its name, the offset of the first byte, how many.
     pub(crate) fn member(&mut self, args: &mut Arguments<'_>) -> Result<Answer, Outcome> {
         let (name, from, len) = (args.text()?, args.u64()?, args.u64()?);
-        if cfg!(not(any(feature = "every-model", feature = "compression"))) {
+        if cfg!(not(any(feature = "every-model", feature = "compression", feature = "foreign"))) {
             return Err(Failure::lacks("reading tensors of models").into());
         }
         let tensor = self.file()?.tensor(name).map_err(|error| self.outcome(error))?;
         if from.checked_add(len).is_none_or(|end| end > tensor.byte_len()) {
             return Err(Failure::message().into());
         }
+        #[cfg(feature = "foreign")]
+        if matches!(tensor.dtype(), tensor_dtype::TensorType::Other(_)) && tensor.byte_len() == 0 {
+            tensor.check_type()?;
+        }
         let mut bytes = zeros(len)?;
-        tensor.read(from, &mut bytes).map_err(|error| self.outcome(error))?;
+        let read = tensor.read(from, &mut bytes);
+        #[cfg(any(feature = "foreign", feature = "scan"))]
+        self.need_missing()?;
+        read.map_err(|error| self.outcome(error))?;
+        #[cfg(feature = "foreign")]
+        self.forget();
         Ok(Answer { bytes, json: String::new() })
     }
 
@@ -223,6 +247,7 @@ impl OpenFile {
         Err(Failure::lacks("GGUF").into())
     }
 
+    #[cfg(feature = "apr")]
     /// The model in the file: whether its signature was verified before (a byte), then the [`Keys`].
     pub(crate) fn load_model(&mut self, args: &mut Arguments<'_>) -> Result<NamedModel, Outcome> {
         self.need_whole()?;
@@ -243,6 +268,7 @@ impl OpenFile {
         Ok(model)
     }
 
+    #[cfg(feature = "apr")]
     /// Reads the file anew, all of which has to be there.
     fn read_whole(&self, looks: bool, keys: &Keys) -> Result<ModelFile, Outcome> {
         self.need_whole()?;
@@ -262,18 +288,31 @@ impl OpenFile {
     }
 
     fn read(&self, options: &OpenOptions<'_>) -> Result<ModelFile, Outcome> {
-        ModelFile::read(Rc::clone(self.pages()?), options).map_err(|error| self.outcome(error))
+        let read = ModelFile::read(Rc::clone(self.pages()?), options);
+        #[cfg(any(feature = "foreign", feature = "scan"))]
+        self.need_missing()?;
+        read.map_err(|error| self.outcome(error))
+    }
+
+    /// Requests what a reader missed, whatever it made of that.
+    #[cfg(any(feature = "foreign", feature = "scan"))]
+    fn need_missing(&self) -> Result<(), Outcome> {
+        let pages = self.pages()?;
+        match pages.take_missing() {
+            Some(range) => {
+                let Outcome::Need { offset, len } = needed(pages, &range) else { return Ok(()) };
+                let len = pages.request(offset, len).min(pages.total_len().saturating_sub(offset));
+                Err(Outcome::Need { offset, len })
+            }
+            None => Ok(()),
+        }
     }
 
     /// What a failed reader needs, or why it failed.
     fn outcome(&self, error: model_file::Error) -> Outcome {
         let Ok(pages) = self.pages() else { return Failure::message().into() };
         if let Some(range) = read_at::missing_range(&error) {
-            let here = pages.available_prefix().len() as u64;
-            // What continues the prefix is requested without the part that is there.
-            let offset = if range.contains(&here) { here } else { range.start };
-            let end = range.end.max(offset.saturating_add(FIRST)).min(pages.total_len());
-            return Outcome::Need { offset, len: end.saturating_sub(offset) };
+            return needed(pages, &range);
         }
         match error.kind() {
             ErrorKind::ForeignFormat { found: FileKind::Model(ModelFormat::Gguf) } => {
@@ -294,7 +333,7 @@ impl OpenFile {
         }
     }
 
-    fn pages(&self) -> Result<&Rc<CachedPages>, Failure> {
+    fn pages(&self) -> Result<&Rc<Pages>, Failure> {
         match &self.state {
             State::Unread(pages) => Ok(pages),
             State::Read(file) => file.source().ok_or_else(Failure::message),
@@ -302,7 +341,7 @@ impl OpenFile {
     }
 
     /// Between two operations there is one reference to them.
-    fn pages_mut(&mut self) -> Result<&mut CachedPages, Failure> {
+    fn pages_mut(&mut self) -> Result<&mut Pages, Failure> {
         let pages = match &mut self.state {
             State::Unread(pages) => Some(pages),
             State::Read(file) => file.source_mut(),
@@ -311,6 +350,7 @@ impl OpenFile {
     }
 
     /// Requests what is missing of the file.
+    #[cfg(feature = "apr")]
     fn need_whole(&self) -> Result<(), Outcome> {
         let pages = self.pages()?;
         if pages.total_len() > MAX_IN_MEMORY {
@@ -326,6 +366,7 @@ impl OpenFile {
     }
 
     /// Gives back the memory of what was read for one operation.
+    #[cfg(any(feature = "apr", feature = "foreign", feature = "scan"))]
     fn forget(&mut self) {
         if let Ok(pages) = self.pages_mut() {
             pages.truncate(FIRST);
@@ -333,11 +374,20 @@ impl OpenFile {
     }
 }
 
+/// The request for a range that is missing.
+fn needed(pages: &Pages, range: &Range<u64>) -> Outcome {
+    let here = pages.available_prefix().len() as u64;
+    // What continues the prefix is requested without the part that is there.
+    let offset = if range.contains(&here) { here } else { range.start };
+    let end = range.end.max(offset.saturating_add(FIRST)).min(pages.total_len());
+    Outcome::Need { offset, len: end.saturating_sub(offset) }
+}
+
 /// A build without cryptography has none.
-#[cfg(not(feature = "crypto"))]
+#[cfg(all(feature = "apr", not(feature = "crypto")))]
 struct Keys;
 
-#[cfg(not(feature = "crypto"))]
+#[cfg(all(feature = "apr", not(feature = "crypto")))]
 impl Keys {
     #[expect(clippy::unnecessary_wraps, reason = "as with cryptography")]
     const fn read(_: &mut Arguments<'_>) -> Result<Self, Failure> {

@@ -7,12 +7,14 @@ use alloc::string::String;
 use core::fmt::{self, Write as _};
 
 /// Integers that a double holds exactly.
+#[cfg_attr(not(feature = "apr"), allow(dead_code, reason = "for `.apr` files, models and keys"))]
 const EXACT: u64 = 1 << 53;
 
 /// JSON that is being written, from its first byte to its last.
 #[derive(Debug)]
 pub(crate) struct Json(String);
 
+#[cfg_attr(not(feature = "apr"), allow(dead_code, reason = "for `.apr` files, models and keys"))]
 impl Json {
     /// An object; [`finish`](Self::finish) ends it.
     pub(crate) fn object() -> Self {

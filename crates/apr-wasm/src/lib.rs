@@ -15,6 +15,7 @@ mod failure;
 mod json;
 mod values;
 mod file;
+#[cfg(feature = "apr")]
 mod model;
 #[cfg(feature = "crypto")]
 mod keys;

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use crate::failure::Failure;
 use crate::file::OpenFile;
 use crate::json::Json;
+#[cfg(feature = "apr")]
 use crate::model::{Loaded, describe_model};
 use crate::values;
 use crate::wire::{self, Answer, Arguments, Outcome};
@@ -69,12 +70,15 @@ operations! {
     EncryptForModel = 18;
     /// Decrypts the response.
     DecryptResponse = 19;
+    /// What loading a file would run.
+    Scan = 20;
 }
 
 /// Open files and loaded models by their numbers.
 #[derive(Debug, Default)]
 pub struct Session {
     files: Slots<OpenFile>,
+    #[cfg(feature = "apr")]
     models: Slots<Loaded>,
     #[cfg(feature = "crypto")]
     pending: Slots<apr_crypto::inference::PendingRequest>,
@@ -86,6 +90,7 @@ impl Session {
     pub const fn new() -> Self {
         Self {
             files: Slots(Vec::new()),
+            #[cfg(feature = "apr")]
             models: Slots(Vec::new()),
             #[cfg(feature = "crypto")]
             pending: Slots(Vec::new()),
@@ -107,12 +112,16 @@ impl Session {
                 Ok(number(self.files.insert(file)))
             }
             Operation::CloseFile => self.files.remove(args.u32()?),
-            Operation::Values => Ok(values::answer(args)?),
+            Operation::Values if cfg!(feature = "apr") => Ok(values::answer(args)?),
+            #[cfg(feature = "apr")]
             Operation::Predict => {
                 let model = self.models.get(args.u32()?)?;
                 Ok(model.predict(arguments)?)
             }
+            #[cfg(feature = "apr")]
             Operation::FreeModel => self.models.remove(args.u32()?),
+            #[cfg(not(feature = "apr"))]
+            Operation::Predict | Operation::FreeModel => Err(Failure::lacks("models").into()),
             #[cfg(feature = "quantize")]
             Operation::Quantize => Ok(crate::blocks::quantize(args)?),
             #[cfg(not(feature = "quantize"))]
@@ -151,12 +160,17 @@ impl Session {
         match operation {
             Operation::Provide => file.provide(args),
             Operation::Open => file.open(),
+            #[cfg(feature = "apr")]
             Operation::Decode => file.decode(args),
+            #[cfg(feature = "apr")]
             Operation::Verify => file.verify(args),
             Operation::Member => file.member(args),
             Operation::Unseal => file.unseal(args),
             Operation::Content => file.content(args),
             Operation::Entry => file.entry(args),
+            #[cfg(feature = "scan")]
+            Operation::Scan => file.scan(args),
+            #[cfg(feature = "apr")]
             Operation::LoadModel => {
                 let loaded = Loaded(file.load_model(args)?);
                 let mut json = Json::object();
@@ -186,6 +200,14 @@ fn about() -> Answer {
         "compression",
         #[cfg(feature = "crypto")]
         "crypto",
+        #[cfg(feature = "pickles")]
+        "pickles",
+        #[cfg(feature = "graphs")]
+        "graphs",
+        #[cfg(feature = "hdf5")]
+        "hdf5",
+        #[cfg(feature = "scan")]
+        "scan",
         #[cfg(target_feature = "simd128")]
         "simd",
     ];

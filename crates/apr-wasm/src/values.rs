@@ -37,7 +37,7 @@ pub(crate) fn decode(dtype: &str, count: u64, data: &[u8]) -> Result<Vec<f32>, F
     let mut out = Vec::new();
     out.try_reserve_exact(shape[0]).map_err(|_| too_many())?;
     match plain {
-        // Bit by bit: a conversion may change what a NaN carries.
+        // The bits are copied: a conversion may change the payload of a NaN.
         Dtype::F32 => out.extend(data.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes))),
         _ => out.extend(view.to_f64()?.map(|number| number as f32)),
     }
@@ -63,6 +63,7 @@ fn decode_blocks(dtype: &str, count: u64, data: &[u8]) -> Result<Vec<f32>, Failu
 fn decode_blocks(dtype: &str, _: u64, _: &[u8]) -> Result<Vec<f32>, Failure> {
     match dtype {
         "unknown" => Err(unknown(dtype)),
+        _ if cfg!(feature = "foreign") => Err(unknown(dtype)),
         _ => Err(Failure::lacks("reading blocks")),
     }
 }
@@ -83,6 +84,7 @@ pub(crate) fn bytes_of<T: bytemuck::NoUninit, const N: usize>(
 }
 
 /// Numbers from little-endian bytes; an incomplete one at the end is ignored.
+#[cfg_attr(not(feature = "apr"), allow(dead_code, reason = "for `.apr` files, models and keys"))]
 pub(crate) fn floats_of(bytes: &[u8]) -> Vec<f32> {
     let (numbers, _) = bytes.as_chunks::<4>();
     let mut out = vec![0.0_f32; numbers.len()];

@@ -2,18 +2,25 @@
 
 #[cfg(feature = "crypto")]
 use apr_container::KeyHint;
+use apr_container::Value;
+#[cfg(feature = "apr")]
 use apr_container::v1::Flags;
-use apr_container::{Value, v2};
+#[cfg(feature = "apr")]
+use apr_container::v2;
+#[cfg(feature = "apr")]
 use apr_models::AnyModel;
 #[cfg(feature = "crypto")]
 use apr_sealed::StanzaKind;
 #[cfg(feature = "gguf")]
 use model_file::MetadataValue;
-use model_file::{Contents, ModelFormat, Tensor};
+#[cfg(feature = "apr")]
+use model_file::ModelFormat;
+use model_file::{Contents, Tensor};
 
 use super::ModelFile;
 use crate::failure::Failure;
 use crate::json::Json;
+#[cfg(feature = "apr")]
 use crate::model::describe_model;
 use crate::values;
 
@@ -41,6 +48,7 @@ pub(super) fn describe(file: &ModelFile) -> Result<Json, Failure> {
         file.tensors()?.iter().for_each(|tensor| describe_tensor(tensor, &mut json));
     }
     json.close("]");
+    #[cfg(feature = "apr")]
     if format == ModelFormat::AprV1 {
         if !is_undecoded {
             json.key("model");
@@ -57,6 +65,7 @@ pub(super) fn describe(file: &ModelFile) -> Result<Json, Failure> {
 
 /// Metadata, and what only this format has. `true` if there is a payload that is not decoded, or that no model is in.
 fn describe_format(file: &ModelFile, json: &mut Json) -> Result<bool, Failure> {
+    #[cfg_attr(not(feature = "apr"), allow(unused_mut, reason = "payloads are those of `.apr` files"))]
     let mut is_undecoded = false;
     match file.contents() {
         Contents::SafeTensors(files) => {
@@ -73,6 +82,7 @@ fn describe_format(file: &ModelFile, json: &mut Json) -> Result<bool, Failure> {
                 json.close("}");
             }
         }
+        #[cfg(feature = "apr")]
         Contents::AprV1(file) => {
             let info = file.info();
             json.key("metadata");
@@ -97,6 +107,7 @@ fn describe_format(file: &ModelFile, json: &mut Json) -> Result<bool, Failure> {
             json.truth("needsDecoding", is_undecoded);
             is_undecoded |= file.model().is_none();
         }
+        #[cfg(feature = "apr")]
         Contents::AprV2(file) => {
             let index = file.index();
             json.truth("encrypted", index.warnings().contains(&v2::Warning::Encrypted));
@@ -140,8 +151,18 @@ fn describe_format(file: &ModelFile, json: &mut Json) -> Result<bool, Failure> {
             let declared = declared.map(|key| crate::keys::signer_json(&key, false));
             json.raw("declaredSigner", declared.as_deref().unwrap_or("null"));
         }
-        #[allow(unreachable_patterns, reason = "kinds that model-file has only with features of its own")]
-        _ => {}
+        #[cfg(feature = "foreign")]
+        Contents::Foreign(file) => {
+            // As the reader wrote it: this JSON has no numbers that need a mark.
+            json.key("plainMetadata");
+            json.open("{");
+            for (path, value) in file.model().entries() {
+                json.raw(path, value);
+            }
+            json.close("}");
+        }
+        #[allow(unreachable_patterns, reason = "kinds that other crates of a build enable in model-file")]
+        _ => return Err(Failure::message()),
     }
     Ok(is_undecoded)
 }
@@ -167,6 +188,10 @@ fn describe_tensor(tensor: &Tensor<'_>, json: &mut Json) {
     json.number("elements", tensor.elements());
     json.number("unitElements", unit_len);
     json.number("unitBytes", unit_bytes);
+    #[cfg(feature = "foreign")]
+    if let Some(name) = tensor.alias_of() {
+        json.text("aliasOf", name);
+    }
     json.close("}");
 }
 
@@ -188,6 +213,7 @@ fn write_metadata(value: &MetadataValue, json: &mut Json) {
     }
 }
 
+#[cfg_attr(not(feature = "apr"), allow(dead_code, reason = "for `.apr` files, models and keys"))]
 fn write_value(value: &Value, json: &mut Json) {
     match value {
         Value::Bool(true) => json.value("true"),
