@@ -20,8 +20,8 @@ fuzz_target!(|input: &[u8]| {
         8 => b"v".to_vec(),
         at => format!("w{at:03}").into_bytes(),
     };
-    let values: Vec<(Vec<u8>, &[u8])> =
-        values.take(100).enumerate().map(|(at, value)| (key(at), value)).collect();
-    let file = index(header, &values);
+    let mut pairs = vec![(Vec::new(), header)];
+    pairs.extend(values.take(100).enumerate().map(|(at, value)| (key(at), value)));
+    let file = index(pairs.iter().map(|(key, value)| (key.as_slice(), *value)));
     check(&tensorflow::read(&file, &folder, &Options::default()), &file);
 });

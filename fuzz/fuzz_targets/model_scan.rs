@@ -1,8 +1,9 @@
 //! Any bytes as a file: a verdict. A stream is safe only if the machine ends at its end, resolves nothing but allowed names, and both framings
-//! agree; more bytes in front of a break never make it safe.
+//! agree; and if a walk of its own, by the opcodes of CPython's `pickletools`, finds no other names.
 
 #![no_main]
 
+use apr_fuzz::pickle;
 use libfuzzer_sys::fuzz_target;
 use model_scan::{Options, Origin, Standing, Verdict, scan, scan_file};
 use pickle_core::{EventKind, Framing, Limits, Machine, Value};
@@ -15,6 +16,12 @@ fuzz_target!(|input: &[u8]| {
         return;
     }
     assert!(report.names.iter().all(|name| name.standing == Standing::Allowed));
+    let is_judged = |module: &str, name: &str| {
+        report.names.iter().any(|judged| (judged.module.as_str(), judged.name.as_str()) == (module, name))
+    };
+    for (module, name) in pickle::globals(input) {
+        assert!(is_judged(&module, &name), "{module}.{name}");
+    }
     // Every name that a machine sees on its own was judged.
     for framing in [Framing::Memory, Framing::File] {
         let mut machine = Machine::new(input, &Limits::DEFAULT).with_framing(framing);
@@ -22,10 +29,7 @@ fuzz_target!(|input: &[u8]| {
             match event.kind {
                 EventKind::Global { value } => {
                     let Value::Global(global) = machine.tree().value(value) else { panic!("computed") };
-                    let judged = report.names.iter().any(|name| {
-                        (name.module.as_str(), name.name.as_str()) == (global.module, global.name)
-                    });
-                    assert!(judged, "{global}");
+                    assert!(is_judged(global.module, global.name), "{global}");
                 }
                 EventKind::Extension { .. } | EventKind::FrameMismatch | EventKind::Buffer { .. } => {
                     panic!("safe with {event:?}");

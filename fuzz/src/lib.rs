@@ -6,11 +6,14 @@
 
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
 pub mod apr;
 mod choices;
 pub mod foreign;
 pub mod gguf;
 mod header;
+pub mod pickle;
 pub mod pipeline;
 pub mod sealed;
 

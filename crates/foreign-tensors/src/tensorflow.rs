@@ -7,6 +7,8 @@ mod crc;
 mod slices;
 mod stored;
 mod table;
+#[cfg(test)]
+mod written;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -213,6 +215,7 @@ fn byte_len(dtype: ElementType, shape: &[u64]) -> Result<u64, Error> {
 
 #[cfg(test)]
 mod tests {
+    use super::written::index;
     use super::*;
     use proptest::prelude::*;
 
@@ -233,49 +236,10 @@ mod tests {
         }
     }
 
-    fn block(entries: &[u8], out: &mut Vec<u8>) -> Vec<u8> {
-        let begin = out.len();
-        out.extend_from_slice(entries);
-        out.extend_from_slice(&[0, 0, 0, 0, 1, 0, 0, 0]);
-        let handle = [varint(begin as u64), varint((out.len() - begin) as u64)].concat();
-        out.push(0);
-        let checksum = crc::masked(&out[begin..]);
-        out.extend_from_slice(&checksum.to_le_bytes());
-        handle
-    }
-
-    fn varint(mut number: u64) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        while number >= 0x80 {
-            bytes.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        bytes.push(number as u8);
-        bytes
-    }
-
-    fn entry(key: &[u8], value: &[u8]) -> Vec<u8> {
-        [&[0], &varint(key.len() as u64)[..], &varint(value.len() as u64), key, value].concat()
-    }
-
-    /// An index with sound checksums, of these pairs.
-    fn index(pairs: &Pairs<'_>) -> Vec<u8> {
-        let mut out = Vec::new();
-        let data: Vec<u8> = pairs.iter().flat_map(|(key, value)| entry(key, value)).collect();
-        let data = block(&data, &mut out);
-        let metaindex = block(&[], &mut out);
-        let index = block(&entry(b"~", &data), &mut out);
-        let mut footer = [metaindex, index].concat();
-        footer.resize(40, 0);
-        out.extend_from_slice(&footer);
-        out.extend_from_slice(&0xdb47_7524_8b80_fb57_u64.to_le_bytes());
-        out
-    }
-
     type Pairs<'p> = [(&'p [u8], &'p [u8])];
 
     fn opened(pairs: &Pairs<'_>, shard: &[u8]) -> Result<Model, Error> {
-        read(&index(pairs), &OneShard(shard.to_vec()), &Options::default())
+        read(&index(pairs.iter().copied()), &OneShard(shard.to_vec()), &Options::default())
     }
 
     const HEADER: &[u8] = &[8, 1, 0x1a, 2, 8, 1];
@@ -291,8 +255,12 @@ mod tests {
         let shard = [0x3f, 0x80, 0, 0, 0x40, 0, 0, 0];
         let big = [HEADER, &[0x10, 1]].concat();
         let folder = OneShard(shard.to_vec());
-        let model =
-            read(&index(&[(b"", &big), (b"w", &tensor(&shard))]), &folder, &Options::default()).unwrap();
+        let model = read(
+            &index([(b"".as_slice(), big.as_slice()), (b"w", &tensor(&shard))]),
+            &folder,
+            &Options::default(),
+        )
+        .unwrap();
         let bytes = model.tensors()[0].to_vec(&model, &Vec::new()).unwrap();
         assert_eq!(bytes, [1.0_f32.to_le_bytes(), 2.0_f32.to_le_bytes()].concat());
         let model = opened(&[(b"", HEADER), (b"w", &tensor(&[0; 8]))], &shard).unwrap();
