@@ -66,7 +66,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "nostd",
         run: nostd::run,
-        help: "the crates that promise to do without std link without it",
+        help: "[CRATE...]  the crates that promise to do without std link without it",
     },
     Task {
         name: "features",

@@ -29,13 +29,18 @@ const SOFT: (&str, &str) = (
 const DUPLICATE_ITEM: &str = "E0152";
 
 /// The `no_std` crates, and calls that use each of them as a whole.
-const CRATES: [Promise; 14] = [
+const CRATES: [Promise; 15] = [
     Promise { name: "tensor-dtype", features: &["elements"], call: include_str!("nostd/tensor_dtype.rs") },
     Promise { name: "located-error", features: &["alloc"], call: include_str!("nostd/located_error.rs") },
     Promise { name: "foreign-format", features: &[], call: include_str!("nostd/foreign_format.rs") },
     Promise { name: "pickle-core", features: &[], call: include_str!("nostd/pickle_core.rs") },
     Promise { name: "zip-core", features: &[], call: include_str!("nostd/zip_core.rs") },
     Promise { name: "model-scan", features: &[], call: include_str!("nostd/model_scan.rs") },
+    Promise {
+        name: "foreign-tensors",
+        features: &["torch", "joblib", "onnx", "tflite", "tensorflow", "flax", "keras"],
+        call: include_str!("nostd/foreign_tensors.rs"),
+    },
     Promise { name: "st-core", features: &[], call: include_str!("nostd/st_core.rs") },
     Promise { name: "st-structures", features: &[], call: include_str!("nostd/st_structures.rs") },
     Promise { name: "apr-quant", features: &[], call: include_str!("nostd/apr_quant.rs") },
@@ -65,11 +70,15 @@ struct Promise {
     call: &'static str,
 }
 
-/// Builds the libraries, for the host and for the bare targets.
-pub(crate) fn run(session: &mut Session, _args: &[String]) -> Outcome {
+/// Builds the libraries, for the host and for the bare targets; those of the crates named in `args` for the host only.
+pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
+    if let Some(unknown) = args.iter().find(|name| CRATES.iter().all(|promise| promise.name != *name)) {
+        return Err(Failure::Usage(format!("`{unknown}` is no crate without std")));
+    }
     let workspace = Workspace::load(session, "Cargo.toml")?;
     let folder = workspace.target_dir.join("nostd");
-    for promise in &CRATES {
+    let is_chosen = |promise: &&Promise| args.is_empty() || args.iter().any(|name| name == promise.name);
+    for promise in CRATES.iter().filter(is_chosen) {
         let without = probe(session, &folder, promise, promise.features, OF_ITS_OWN)?;
         build(&mut command(session, "check", &folder, &without))?;
         println!("nostd: {} is without std on the host", promise.name);
@@ -85,7 +94,7 @@ pub(crate) fn run(session: &mut Session, _args: &[String]) -> Outcome {
         }
         println!("nostd: {} with std is caught ({DUPLICATE_ITEM})", promise.name);
     }
-    bare(session, &folder)
+    if args.is_empty() { bare(session, &folder) } else { Ok(()) }
 }
 
 fn has_std_feature(session: &Session, promise: &Promise) -> Result<bool, Failure> {
