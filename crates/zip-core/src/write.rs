@@ -103,7 +103,7 @@ mod tests {
     use alloc::format;
 
     use super::*;
-    use crate::{Archive, Limits};
+    use crate::{Archive, Entry, Limits};
 
     #[test]
     fn what_is_written_is_read_without_findings() {
@@ -116,7 +116,7 @@ mod tests {
         bytes.extend(archive.end());
         let (read, findings) = Archive::open(&bytes, &Limits::default()).unwrap();
         assert!(findings.is_empty(), "{findings:?}");
-        let names: Vec<&str> = read.entries().iter().map(|entry| entry.name()).collect();
+        let names: Vec<&str> = read.entries().iter().map(Entry::name).collect();
         assert_eq!(names, ["a.npy", "folder/ä.npy", "c"]);
         assert!(StoredArchive::default().member(&"n".repeat(65_536), 0, 0).is_none());
     }

@@ -10,7 +10,7 @@ use tensor_dtype::Dtype;
 /// Data begins at a multiple of this.
 const ALIGNMENT: usize = 64;
 
-/// Digits for which the header has room, so that the first dimension can grow in place.
+/// Digits for which the header has space, so that the first dimension can grow in place.
 const GROWTH_DIGITS: usize = 21;
 
 /// Longest header of version 1.
