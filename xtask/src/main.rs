@@ -11,6 +11,7 @@ mod embed;
 mod features;
 mod firmware;
 mod foreign;
+mod foreign_oracle;
 mod fuzz;
 mod ggml;
 mod gguf;
@@ -31,6 +32,7 @@ mod python;
 mod python_package;
 mod quality;
 mod reliability;
+mod scanners;
 mod serve;
 mod signatures;
 mod task;
@@ -193,6 +195,26 @@ const TASKS: &[Task] = &[
         name: "models-check",
         run: models::check,
         help: "`apr tensors --digest` of real models equals what plain Python reads",
+    },
+    Task {
+        name: "foreign-oracle",
+        run: foreign_oracle::run,
+        help: "[ORACLE...]  random files of torch, NumPy, joblib, h5py, onnx and TensorFlow: `apr tensors` reads what they wrote",
+    },
+    Task {
+        name: "foreign-models",
+        run: foreign_oracle::models,
+        help: "model files of other programs from public packages: `apr tensors` reads what their libraries read",
+    },
+    Task {
+        name: "foreign-speed",
+        run: foreign_oracle::speed,
+        help: "[ROUNDS]  `apr convert` of 2 GiB of PyTorch and ONNX beside torch.load and save_file: time and memory",
+    },
+    Task {
+        name: "scanners",
+        run: scanners::run,
+        help: "[ROUNDS]  verdicts and times of `apr scan` beside picklescan, fickling and modelscan",
     },
     Task {
         name: "coverage",

@@ -4,6 +4,8 @@ mod frameworks;
 mod structures;
 mod valgrind;
 
+pub(crate) use self::frameworks::TORCH;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -118,6 +118,17 @@ pub(crate) fn build_apr(session: &Session) -> Result<PathBuf, Failure> {
     Ok(target_dir.join("debug").join(format!("apr{}", std::env::consts::EXE_SUFFIX)))
 }
 
+/// Builds the program `apr` as it is released.
+///
+/// # Errors
+///
+/// A failure if it does not build.
+pub(crate) fn build_release(session: &Session) -> Result<PathBuf, Failure> {
+    step(&mut cargo(session, &["build", "--release", "--locked", "--package", "apr-tools", "--bin", "apr"]))?;
+    let target_dir = Workspace::load(session, "Cargo.toml")?.target_dir;
+    Ok(target_dir.join("release").join(format!("apr{}", std::env::consts::EXE_SUFFIX)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -74,16 +74,19 @@ pub(super) fn choice<'list>(
     packages: &'list [Package],
     words: &[&str],
 ) -> Result<Vec<&'list Package>, String> {
-    let known =
-        |word: &&str| ["all", "ci"].contains(word) || packages.iter().any(|package| package.name == *word);
+    let known = |word: &&str| {
+        ["all", "ci", "foreign"].contains(word) || packages.iter().any(|package| package.name == *word)
+    };
     if let Some(unknown) = words.iter().find(|word| !known(word)) {
         return Err(format!(
-            "`{unknown}` is neither `ci`, `all` nor a package of `cargo xtask models --list`"
+            "`{unknown}` is none of `ci`, `foreign`, `all`, and no package of `cargo xtask models --list`"
         ));
     }
     let wanted = |package: &&Package| match words {
-        [] => package.set != "more",
-        words => words.iter().any(|word| *word == "all" || *word == package.set || *word == package.name),
+        [] => ["ci", "first"].contains(&package.set),
+        words => words.iter().any(|word| {
+            *word == "all" && package.set != "foreign" || *word == package.set || *word == package.name
+        }),
     };
     Ok(packages.iter().filter(wanted).collect())
 }
@@ -97,7 +100,7 @@ mod tests {
         let packages = packages(LIST).unwrap();
         assert!(packages.iter().any(|package| package.set == "ci"));
         for package in &packages {
-            assert!(["ci", "first", "more"].contains(&package.set), "{package}");
+            assert!(["ci", "first", "more", "foreign"].contains(&package.set), "{package}");
             assert!(!package.files.is_empty(), "{package}");
             for file in &package.files {
                 assert!(

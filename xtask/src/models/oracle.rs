@@ -1,10 +1,10 @@
 //! Compares `apr`'s reading of real models with plain Python.
 
 use crate::json::Value;
-use crate::process::{cargo, command, stdout_of, step};
+use crate::process::{command, stdout_of};
 use crate::python;
 use crate::task::{Outcome, Session, skipped, without_arguments};
-use crate::workspace::Workspace;
+use crate::workspace::build_release;
 
 /// Reads safetensors without our code.
 const ORACLE: &str = "xtask/oracle.py";
@@ -20,9 +20,7 @@ const ORACLE_FILES: [&str; 3] = [
 pub(crate) fn check(session: &mut Session, args: &[String]) -> Outcome {
     without_arguments("models-check", args)?;
     python::require(session)?;
-    step(&mut cargo(session, &["build", "--release", "--package", "apr-tools"]))?;
-    let target_dir = Workspace::load(session, "Cargo.toml")?.target_dir;
-    let apr = target_dir.join("release").join(format!("apr{}", std::env::consts::EXE_SUFFIX));
+    let apr = build_release(session)?;
     let mut n_compared = 0;
     for name in ORACLE_FILES {
         let path = session.scratch("models").join(name);

@@ -20,7 +20,7 @@ pub(super) struct Framework {
 /// For x86-64 Linux the registry has torch for GPUs alone. It does not start without the libraries that it is linked with,
 /// but does without the compilers and tools that it names as well: 5.4 GiB in place of 7.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub(super) const TORCH: &[&str] = &[
+pub(crate) const TORCH: &[&str] = &[
     "torch==2.8.0",
     "--no-deps",
     "filelock",
@@ -45,7 +45,7 @@ pub(super) const TORCH: &[&str] = &[
 
 /// Elsewhere it is for CPUs.
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-pub(super) const TORCH: &[&str] = &["torch==2.8.0"];
+pub(crate) const TORCH: &[&str] = &["torch==2.8.0"];
 
 static FRAMEWORKS: [Framework; 5] = [
     Framework {
