@@ -72,7 +72,8 @@ def fickling(path: Path) -> str:
 
     if path.is_dir():
         return SKIPPED
-    is_pickle = path.read_bytes()[:1] == b"\x80" or path.suffix in PICKLES
+    with open(path, "rb") as file:
+        is_pickle = file.read(1) == b"\x80" or path.suffix in PICKLES
     if zipfile.is_zipfile(path):
         found = list(scan_zip_archive(str(path), graceful=True).values())
     else:
