@@ -1,5 +1,7 @@
 //! Values that are no tensors, as JSON.
 
+use core::fmt;
+
 use alloc::format;
 use alloc::string::String;
 
@@ -107,11 +109,20 @@ impl Pickle<'_> {
 /// A float; what JSON has no number for is a string, as Python spells it.
 fn write_float(value: f64, json: &mut Writer) {
     if value.is_finite() {
-        json.plain(format_args!("{value:?}"));
+        write_finite(value, json);
     } else if value.is_nan() {
         json.string("nan");
     } else {
         json.string(if value > 0.0 { "inf" } else { "-inf" });
+    }
+}
+
+fn write_finite(value: impl fmt::Debug + fmt::LowerExp, json: &mut Writer) {
+    if cfg!(apr_small) {
+        // The modules of the npm package print nothing for `Debug`.
+        json.plain(format_args!("{value:e}"));
+    } else {
+        json.plain(format_args!("{value:?}"));
     }
 }
 
@@ -134,7 +145,7 @@ fn write_number(dtype: ElementType, bytes: &[u8], json: &mut Writer) -> bool {
         Dtype::F32 => {
             let value = f32::from_bits(unsigned as u32);
             if value.is_finite() {
-                json.plain(format_args!("{value:?}"));
+                write_finite(value, json);
             } else {
                 write_float(value.into(), json);
             }
