@@ -25,6 +25,8 @@ export interface InitOptions {
   variant?: "auto" | "simd" | "scalar";
   wasmUrl?: string | URL;
   module?: WebAssembly.Module | ArrayBuffer | Uint8Array;
+  /** Modules that are loaded when they are first needed, where they are not beside the scripts. */
+  modules?: Partial<Record<"pickles" | "hdf5" | "graphs" | "scan", string | URL | WebAssembly.Module | ArrayBuffer | Uint8Array>>;
 }
 export interface About {
   simd: boolean;
@@ -95,6 +97,8 @@ export interface TensorInfo {
   bytes: number;
   elements: number;
   bitsPerWeight: number;
+  /** Of a file of another program: the tensor that this is a second name of. */
+  aliasOf?: string;
 }
 
 export type NumberArray =
@@ -141,8 +145,14 @@ export interface ModelInfo {
   target: string | null;
 }
 
+/** Formats of other programs. */
+export type ForeignFormat =
+  | "torch" | "torch-legacy" | "torchscript" | "torch-export" | "pickle" | "npy" | "npz" | "hdf5" | "keras" | "onnx" | "tflite"
+  | "saved-model" | "tf-checkpoint" | "msgpack";
+
 export interface AprFile {
-  readonly format: "safetensors" | "gguf" | "apr" | "sealed";
+  /** Of a file of another program, the name of its format. */
+  readonly format: "safetensors" | "gguf" | "apr" | "sealed" | ForeignFormat;
   /** Version of the format: of `.apr`, 1 or 2; of GGUF. */
   readonly version?: number;
   /** Format and version of the file inside a sealed one, once it is open. */
@@ -190,6 +200,50 @@ export interface Model extends ModelInfo {
 }
 
 export function open(source: Source, options?: OpenOptions): Promise<AprFile>;
+
+export type Verdict = "safe" | "suspicious" | "malformed" | "dangerous";
+/** Something in a file that files of tensors do not need. */
+export interface Finding {
+  /** Names of members of archives, joined with `!`; absent for the file itself. */
+  member?: string;
+  /** Byte of the member. */
+  offset: number;
+  /** Depth of a pickle within a pickle. */
+  depth?: number;
+  opcode?: string;
+  /** `module.name`. */
+  name?: string;
+  verdict: Verdict;
+  /** Explained by `apr explain CODE`. */
+  code: string;
+  message: string;
+  /** A report of a scanner that was bypassed with it. */
+  bypass?: string;
+}
+/** The object that `apr scan --json` prints, without SHA-256. */
+export interface ScanReport {
+  schema: "apr.scan/1";
+  files: {
+    path: string;
+    format: string;
+    bytes: number;
+    verdict: Verdict;
+    findings: Finding[];
+    /** Findings beyond the first 1,000 of a pickle. */
+    dropped?: number;
+    pickles: { member?: string; verdict: Verdict; opcodes: number; names: string[] }[];
+  }[];
+  unread: never[];
+  verdict: Verdict;
+}
+export interface ScanOptions extends Omit<OpenOptions, keyof Keys | "level" | "allowUnverified" | "trusted" | "streaming" | "nativeAlignment"> {
+  /** The name of the file: that of a `File` or an address by default. */
+  name?: string;
+  /** Names that the caller trusts, as `package.module.name`. */
+  allow?: string[];
+}
+/** What loading a file would run, without running it. */
+export function scan(source: Source, options?: ScanOptions): Promise<ScanReport>;
 export function loadModel(source: Source, options?: OpenOptions): Promise<Model>;
 export function loadFromUrl(url: string | URL, options?: OpenOptions): Promise<Model>;
 

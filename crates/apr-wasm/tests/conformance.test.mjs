@@ -22,7 +22,9 @@ function isNarrow(found, bytes) {
 }
 
 /** Whether a file was taken for safetensors, which has no magic number, or for a foreign format. */
-const isElse = (code) => code === "aw-foreign-format" || (code?.startsWith("st-") ?? false);
+const isElse = (code) => isForeign(code) || (code?.startsWith("st-") ?? false);
+/** Whether it was taken for a file of another program, and refused as such or by the reader of its format. */
+const isForeign = (code) => code === "aw-foreign-format" || (code?.startsWith("ft-") ?? false);
 
 /** "accept", or code and offset. */
 function verdict(error) {
@@ -48,7 +50,7 @@ async function safetensors(api, entries) {
       entries.length = before;
       continue;
     }
-    if (found.code === "aw-foreign-format") {
+    if (isForeign(found.code)) {
       assert.notEqual(entry.strict, "accept", entry.file);
       count("safetensors: files of another format, refused by its name");
     } else {

@@ -38,7 +38,7 @@ test("packed, installed elsewhere, and used as the README says", { timeout: 300_
   try {
     const [{ filename, files }] = JSON.parse(run("npm", "pack", "--json", PACKAGE));
     const listed = files.map(({ path }) => path);
-    for (const path of ["index.js", "index.d.ts", "core.js", "README.md", "wasm/apr-full.wasm", "wasm/apr-full-simd.wasm", "wasm/apr-core.wasm"]) {
+    for (const path of ["index.js", "index.d.ts", "core.js", "README.md", "wasm/apr-full.wasm", "wasm/apr-full-simd.wasm", "wasm/apr-core.wasm", "wasm/apr-pickles.wasm", "wasm/apr-hdf5.wasm", "wasm/apr-graphs.wasm", "wasm/apr-scan.wasm"]) {
       assert.ok(listed.includes(path), path);
     }
     console.log(`npm tarball: ${statSync(join(folder, filename)).size} bytes`);

@@ -96,6 +96,8 @@ export function record() {
     const session = count++;
     let at = 0;
     let length = 0;
+    // Modules for files of other programs are compared with the sidecars of their vectors.
+    let isLate = false;
     return {
       exports: {
         memory: exports.memory,
@@ -106,7 +108,8 @@ export function record() {
           const begin = exports.apr_answer() >>> 0;
           const answer = new Uint8Array(exports.memory.buffer).slice(begin, begin + answered);
           // The first question is what the module is, which differs.
-          if (operation !== 0) entries.push({ session, operation, question, answer });
+          if (operation === 0) isLate = /"(pickles|hdf5|graphs|scan)"/.test(new TextDecoder().decode(answer));
+          else if (!isLate) entries.push({ session, operation, question, answer });
           return answered;
         },
         apr_answer: exports.apr_answer,
