@@ -7,10 +7,17 @@ import { EXAMPLES } from "./examples.js";
 import { metadataView } from "./metadata.js";
 import { predictForm } from "./predict.js";
 import { detachedForm, protectionInShort, protectionView } from "./protection.js";
+import { scanView } from "./scan.js";
 import { brief, bytes, count, cut, percent, plural, shape, short, visible } from "./text.js";
 import { Tree, matching, summaryOf } from "./tree.js";
 
-const FORMATS = { gguf: "GGUF", apr: ".apr" };
+const FORMATS = {
+  gguf: "GGUF", apr: ".apr", torch: "PyTorch", "torch-legacy": "PyTorch, before 1.6", torchscript: "TorchScript",
+  "torch-export": "PyTorch exported program", npy: "NumPy array", npz: "NumPy archive", hdf5: "HDF5", keras: "Keras", onnx: "ONNX",
+  tflite: "TensorFlow Lite", "saved-model": "TensorFlow SavedModel", "tf-checkpoint": "TensorFlow checkpoint", msgpack: "Flax",
+};
+/** Formats that hold no code. */
+const WITHOUT_CODE = new Set(["safetensors", "apr", "gguf", "sealed"]);
 const formatOf = ({ format, version }) => (FORMATS[format] ?? format) + (format === "apr" ? `, version ${version}` : "");
 const FILTER_DELAY_MS = 120;
 
@@ -81,8 +88,21 @@ async function open({ name, source, url, example }) {
     if (shown !== opened) return;
     const remote = url && url.origin !== location.origin;
     fail(error, ...(remote ? [elsewhere(url)] : []));
+    await warnOfUnopened(opened);
   }
 }
+
+/** The verdict for a file that cannot be shown, if it is not safe. */
+async function warnOfUnopened(opened) {
+  const report = await askForScan(opened).catch(() => null);
+  if (shown !== opened || report === null || report.verdict === "safe") return;
+  byId("file").replaceChildren(
+    el("div", { class: "file-head" }, el("h2", { id: "file-title", tabindex: "-1" }, brief(opened.name))),
+    section("scan", "Safety", ...scanView(report)));
+  byId("file").hidden = false;
+}
+
+const askForScan = ({ source, url }) => client.ask("scan", source ? { source } : { url: url.href });
 
 /** What to do about a server that sends readers to another one. */
 function elsewhere(url) {
@@ -119,6 +139,7 @@ function show() {
   const { name, file } = shown;
   const parts = [
     el("div", { class: "file-head" }, el("h2", { id: "file-title", tabindex: "-1" }, brief(name)), overview()),
+    WITHOUT_CODE.has(file.format) ? null : scanSection(),
     notices(file),
     ...(file.protection.needs ? [protectionSection(), modelSection()] : [modelSection()]),
     file.tensors.length > 0 ? tensorsSection(file.tensors) : null,
@@ -154,6 +175,21 @@ function updateBytesRead(read) {
   shown.file.bytesRead = read;
   const place = byId("bytes-read");
   if (place) place.textContent = bytesRead(shown.file);
+}
+
+/** What loading the file would run; asked for once. */
+function scanSection() {
+  const of = shown;
+  const place = el("div", { role: "status", "aria-live": "polite" }, el("p", {}, "Scanning …"));
+  of.scan ??= askForScan(of);
+  of.scan.then((report) => {
+    if (shown === of) place.replaceChildren(...scanView(report));
+  }, (error) => {
+    if (shown !== of) return;
+    place.replaceChildren(el("p", { class: "state verdict-line suspicious" }, el("strong", {}, "Not scanned. "), "Whether loading this file is safe is not known."),
+      explain(error));
+  });
+  return section("scan", "Safety", place);
 }
 
 function notices({ warnings, notes }) {
@@ -245,6 +281,7 @@ async function showTensor(tensor, place, heard) {
     el("h3", {}, brief(tensor.name, 400)),
     facts([
       ["Type", visible(tensor.dtype)],
+      tensor.aliasOf === undefined ? null : ["Second name of", brief(tensor.aliasOf)],
       ["Shape", shape(tensor.shape)],
       ["Bytes", `${bytes(tensor.bytes)} (${count(tensor.bytes)})`],
       tensor.bitsPerWeight ? ["Bits per weight", String(Number(Number(tensor.bitsPerWeight).toPrecision(4)))] : null,

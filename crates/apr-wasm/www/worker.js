@@ -36,6 +36,11 @@ const methods = {
     return description();
   },
 
+  /** What loading the file would run. */
+  scan({ source, url }, onProgress) {
+    return apr.scan(source ?? new URL(url), { onProgress });
+  },
+
   async unlock(keys) {
     await file.unlock(keys);
     return description();
@@ -103,8 +108,8 @@ function describeModel({ type, inputs, takesText, takesNothing, features, classe
 
 /** What can be told of an error on the other side. */
 function problem(error) {
-  const { name, message, code, offset, tensor, key, help } = error ?? {};
-  return { name, message: message ?? String(error), code, offset, tensor, key, help };
+  const { name, message, code, offset, tensor, key, format, help } = error ?? {};
+  return { name, message: message ?? String(error), code, offset, tensor, key, format, help };
 }
 
 self.addEventListener("message", async ({ data: { id, method, parameters } }) => {

@@ -114,6 +114,41 @@ describe("a file from this machine", () => {
     await picture(page, "gguf");
   }));
 
+  test("of another program has its tensors, and the verdict of what loading it would run", () => visiting(async (page) => {
+    const vector = (name) => readFile(new URL(`../../../conformance/vectors/import/${name}`, import.meta.url));
+    const dropped = async (name, path) => {
+      await drop(page, name, await vector(path));
+      await opened(page, name);
+      await page.waitForSelector("#verdict");
+      return [(await factsOf(page, ".file-head")).Format, await page.locator("#verdict strong").textContent()];
+    };
+    assert.deepEqual(await dropped("benign.pt", "torch/align4096.pt"), ["PyTorch", "Safe. "]);
+    const described = async (label) => {
+      await tensor(page, label);
+      return factsOf(page, "#tensor");
+    };
+    const weight = await described("w");
+    assert.deepEqual([weight.Type, weight.Shape], ["F32", "4 × 7"]);
+    assert.match(await page.getAttribute("#tensor svg", "aria-label"), /^Histogram of 28 values/);
+    await picture(page, "torch");
+    assert.deepEqual(await dropped("some.npz", "numpy/compressed.npz"), ["NumPy archive", "Safe. "]);
+    assert.equal((await described("b")).Type, "F64");
+    assert.deepEqual(await dropped("some.h5", "hdf5/compact_early.h5"), ["HDF5", "Safe. "]);
+    assert.equal((await described("compact")).Shape, "3 × 3");
+    assert.deepEqual(await dropped("lambda.keras", "keras/lambda.keras"), ["Keras", "Suspicious. "]);
+    assert.match(await page.locator("#scan .findings tbody tr").first().textContent(), /suspicious.*Lambda.*config\.json.*sc-keras-layer/);
+    await picture(page, "keras");
+  }));
+
+  test("that would run code is called dangerous, whether it can be shown or not", () => visiting(async (page) => {
+    const pickle = new TextEncoder().encode("cos\nsystem\n(S'id'\ntR.");
+    await drop(page, "model.pt", pickle);
+    await page.waitForSelector("#verdict.dangerous");
+    assert.match(await page.locator("#scan .findings tbody tr").first().textContent(), /dangerous.*os\.system.*sc-dangerous-name/);
+    await fits(page);
+    await picture(page, "dangerous");
+  }));
+
   test("of 100,000 tensors is a tree of which only the rows in view exist", () => visiting(async (page) => {
     const tensors = Array.from({ length: 100_000 }, (_, at) => `"layers.${Math.floor(at / 10)}.part.${at % 10}":{"dtype":"U8","shape":[1],"data_offsets":[${at},${at + 1}]}`);
     const text = `{${tensors.join(",")}}`;
