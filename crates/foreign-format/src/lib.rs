@@ -11,7 +11,7 @@
 //! # Limits
 //!
 //! No allocation. [`identify`] reads at most [`PREFIX`] bytes, the 64 KiB in which the end record of an archive may be, and
-//! [`MAX_MEMBERS`] entries of its directory. No input makes it panic.
+//! [`MAX_MEMBERS`] entries of its directory, and of unknown files and text eight bytes at the end and at each power of two up to 1 MiB. No input makes it panic.
 
 #![no_std]
 #![forbid(unsafe_code)]

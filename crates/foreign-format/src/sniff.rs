@@ -14,15 +14,18 @@ const TABLE_BEGIN: &[u8] = b"\0\0";
 const TABLE_MAGIC: [u8; 8] = 0xdb47_7524_8b80_fb57_u64.to_le_bytes();
 const TABLE_FOOTER: u64 = 48;
 
+/// HDF5 begins at byte 0 or after a user block of any content, whose length is 512 or a larger power of two.
+const HDF5_MAGIC: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
+const MAX_USER_BLOCK: u64 = 1 << 20;
+
 /// Format, offset of the magic number, magic number.
 const MAGICS: &[(Format, usize, &[u8])] = &[
     (Format::Ggml, 0, b"tjgg"),
     (Format::Ggml, 0, b"fmgg"),
     (Format::Ggml, 0, b"lmgg"),
     (Format::Npy, 0, b"\x93NUMPY"),
-    (Format::Hdf5, 0, b"\x89HDF\r\n\x1a\n"),
-    // After a user block.
-    (Format::Hdf5, 512, b"\x89HDF\r\n\x1a\n"),
+    (Format::Hdf5, 0, HDF5_MAGIC),
+    (Format::Hdf5, 512, HDF5_MAGIC),
     (Format::Mat, 0, b"MATLAB 5.0 MAT-file"),
     (Format::Mat, 0, b"MATLAB 7.3 MAT-file"),
     (Format::TfLite, 4, b"TFL3"),
@@ -124,10 +127,25 @@ pub fn identify<E>(
         Some(format) if zip::is_archive(first) => {
             Ok(Some(zip::by_directory(len, &mut read)?.unwrap_or(format)))
         }
-        None if first.starts_with(TABLE_BEGIN) && len >= TABLE_FOOTER => {
-            let mut magic = [0; TABLE_MAGIC.len()];
-            read(len - TABLE_MAGIC.len() as u64, &mut magic)?;
-            Ok((magic == TABLE_MAGIC).then_some(Format::TfCheckpoint))
+        // safetensors has no magic number, but a brace.
+        None if first.get(8) == Some(&b'{') => Ok(None),
+        format if format.is_none_or(|format| format == Format::Zeros || format.is_text()) => {
+            let mut magic = [0; 8];
+            if first.starts_with(TABLE_BEGIN) && len >= TABLE_FOOTER {
+                read(len - magic.len() as u64, &mut magic)?;
+                if magic == TABLE_MAGIC {
+                    return Ok(Some(Format::TfCheckpoint));
+                }
+            }
+            let mut at = PREFIX as u64;
+            while at <= MAX_USER_BLOCK && len.saturating_sub(at) >= magic.len() as u64 {
+                read(at, &mut magic)?;
+                if magic == *HDF5_MAGIC {
+                    return Ok(Some(Format::Hdf5));
+                }
+                at *= 2;
+            }
+            Ok(format)
         }
         format => Ok(format),
     }
@@ -344,6 +362,27 @@ mod tests {
                 Ok::<(), core::convert::Infallible>(())
             };
             assert_eq!(identify(index.len() as u64, read), Ok(format));
+        }
+    }
+
+    #[test]
+    fn hdf5_is_recognized_after_user_blocks() {
+        for content in [b' ', 0, 0xf7] {
+            for len in [512_usize, 1024, 2048, 1 << 20] {
+                let mut file = alloc::vec![content; len];
+                file.extend_from_slice(HDF5_MAGIC);
+                let of = |file: &[u8]| {
+                    let read = |offset: u64, out: &mut [u8]| {
+                        out.copy_from_slice(&file[offset as usize..][..out.len()]);
+                        Ok::<(), core::convert::Infallible>(())
+                    };
+                    identify(file.len() as u64, read).unwrap()
+                };
+                assert_eq!(of(&file), Some(Format::Hdf5), "{len}");
+                assert_ne!(of(&file[1..]), Some(Format::Hdf5), "{len}");
+                file[..9].copy_from_slice(b"\0\x04\0\0\0\0\0\0{");
+                assert!(len == 512 || of(&file).is_none(), "{len}");
+            }
         }
     }
 

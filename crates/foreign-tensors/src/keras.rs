@@ -1,15 +1,15 @@
 //! Keras' `.keras` files: an archive of an HDF5 file with the weights and of JSON that describes the model.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 
 use foreign_format::Format;
 use json_scan::Check;
-use located_error::Subject;
 use read_at::ReadAt;
 
 use crate::archive;
 use crate::error::{Error, ErrorKind};
-use crate::files::Companions;
+use crate::files::{Companions, NoCompanions};
 use crate::hdf5;
 use crate::model::Model;
 use crate::options::Options;
@@ -23,8 +23,8 @@ const DESCRIPTIONS: [&str; 2] = ["config.json", "metadata.json"];
 ///
 /// # Errors
 ///
-/// Those of [`hdf5::read`]; [`ErrorKind::Archive`]; [`ErrorKind::Unsupported`] if the weights are compressed by the archive, which Keras
-/// never does.
+/// Those of [`hdf5::read`]; [`ErrorKind::Archive`]; [`ErrorKind::Limit`] if the archive compresses the weights, which Keras never does, and
+/// they are longer than the limit `decompressed_bytes`.
 pub fn read(file: &dyn ReadAt, _: &dyn Companions, options: &Options) -> Result<Model, Error> {
     let (archive, findings) = archive::open(file)?;
     let mut model = Model::new(Format::Keras);
@@ -54,9 +54,17 @@ pub fn read(file: &dyn ReadAt, _: &dyn Companions, options: &Options) -> Result<
         }
     }
     let weights = weights.ok_or_else(|| Error::malformed("the archive has no model.weights.h5"))?;
-    let within = weights.stored().ok_or_else(|| {
-        Error::unsupported("a model.weights.h5 that the archive compresses").of(Subject::entry(WEIGHTS))
-    })?;
-    hdf5::read_within(file, within.clone(), &mut model, options)?;
+    match weights.stored() {
+        Some(within) => hdf5::read_within(file, within.clone(), &mut model, options)?,
+        None => {
+            let allowed = options.limits.decompressed_bytes;
+            if weights.len_declared() > allowed {
+                return Err(ErrorKind::Limit { limit: "decompressed_bytes", allowed }.into());
+            }
+            let bytes = archive::read(&archive, weights, allowed)?;
+            let inner = hdf5::read(&bytes, &NoCompanions, options)?;
+            model.absorb(WEIGHTS, inner, Box::new(bytes))?;
+        }
+    }
     Ok(model)
 }

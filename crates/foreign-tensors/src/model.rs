@@ -186,7 +186,7 @@ impl Model {
     }
 
     /// Adds what was read of another file, which becomes a companion.
-    #[cfg(feature = "torch")]
+    #[cfg(any(feature = "torch", feature = "keras"))]
     pub(crate) fn absorb(
         &mut self,
         path: &str,
@@ -213,7 +213,7 @@ impl Model {
     }
 
     /// Adds a file with bytes of tensors, and returns its number for [`crate::tensor::Place::Stored`].
-    #[cfg(any(feature = "torch", feature = "onnx", feature = "tensorflow"))]
+    #[cfg(any(feature = "torch", feature = "onnx", feature = "tensorflow", feature = "keras"))]
     pub(crate) fn add_companion(&mut self, source: Box<dyn ReadAt + Send + Sync>) -> usize {
         self.companions.push(source);
         self.companions.len()

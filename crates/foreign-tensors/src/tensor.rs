@@ -242,7 +242,7 @@ impl Tensor {
     }
 
     /// The same tensor of a model in which its file is a companion.
-    #[cfg(feature = "torch")]
+    #[cfg(any(feature = "torch", feature = "keras"))]
     pub(crate) const fn moved(mut self, home: usize) -> Self {
         self.home = home;
         self

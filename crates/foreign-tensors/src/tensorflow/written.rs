@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+#[allow(unreachable_pub, reason = "the fuzz target includes this file")]
 /// The index of these keys, in ascending order, and values.
 pub fn index<'p>(pairs: impl IntoIterator<Item = (&'p [u8], &'p [u8])>) -> Vec<u8> {
     let mut out = Vec::new();

@@ -210,3 +210,26 @@ fn opaque_elements_are_what_is_said_of_them() {
     let model = read(&unnamed, &NoCompanions, &options).expect("a model");
     assert!(model.tensors().iter().all(|tensor| tensor.dtype().name() == "BF16"));
 }
+
+#[test]
+fn user_blocks_of_any_length_are_passed() {
+    let plain = bytes("hdf5/rank5.h5");
+    let expected = read(&plain, &NoCompanions, &Options::default()).expect("a model");
+    for len in [512, 1024, 2048, 1 << 16] {
+        let file = [vec![b' '; len], plain.clone()].concat();
+        let model = read(&file, &NoCompanions, &Options::default()).expect("a model");
+        assert_eq!(names(&model), names(&expected), "{len}");
+        for (tensor, other) in model.tensors().iter().zip(expected.tensors()) {
+            let bytes = tensor.to_vec(&model, &file).expect("bytes");
+            assert_eq!(bytes, other.to_vec(&expected, &plain).expect("bytes"), "{len}: {tensor:?}");
+        }
+    }
+}
+
+#[test]
+fn deflated_weights_are_bounded_by_a_limit() {
+    let error = model_with("keras/deflated.keras", |options| options.limits.decompressed_bytes = 31_207);
+    let error = error.expect_err("31,208 bytes");
+    assert_eq!(error.code(), "ft-limit");
+    assert!(error.to_string().contains("decompressed_bytes"), "{error}");
+}
