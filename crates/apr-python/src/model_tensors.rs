@@ -30,6 +30,7 @@ const COMPLEX: TensorType = TensorType::Other("C128");
 /// filename: str or os.PathLike.
 /// framework, device: as for `safe_open`.
 /// exclude: names to leave out, with `*` for any text: for what arrays do not have.
+/// void_as_bf16: read two-byte elements without a type as bfloat16.
 ///
 /// Raises AprError, FileNotFoundError, OSError.
 #[pyclass(frozen, module = "apr._native")]
@@ -85,10 +86,8 @@ impl Row {
 type Opened = (ModelFile<FileSource>, Vec<Row>);
 
 impl OpenModel {
-    fn open(path: &Path, exclude: Vec<String>) -> Result<Opened, model_file::Error> {
-        let mut foreign = foreign_tensors::Options::default();
-        foreign.exclude = exclude;
-        let file = ModelFile::open(path, &OpenOptions::new().with_foreign(foreign))?;
+    fn open(path: &Path, options: foreign_tensors::Options) -> Result<Opened, model_file::Error> {
+        let file = ModelFile::open(path, &OpenOptions::new().with_foreign(options))?;
         let row = |(idx, tensor): (usize, &Tensor<'_>)| Row {
             name: tensor.name().to_owned(),
             dtype: tensor.dtype(),
@@ -200,8 +199,8 @@ fn read(tensor: &Tensor<'_>, offset: u64, out: &mut [u8]) -> Result<(), model_fi
 impl ModelTensors {
     #[new]
     #[pyo3(
-        signature = (filename, framework, device=None, *, exclude=Vec::new()),
-        text_signature = "(filename, framework, device='cpu', *, exclude=())"
+        signature = (filename, framework, device=None, *, exclude=Vec::new(), void_as_bf16=false),
+        text_signature = "(filename, framework, device='cpu', *, exclude=(), void_as_bf16=False)"
     )]
     fn new(
         py: Python<'_>,
@@ -209,10 +208,14 @@ impl ModelTensors {
         framework: &str,
         device: Option<&Bound<'_, PyAny>>,
         exclude: Vec<String>,
+        void_as_bf16: bool,
     ) -> PyResult<Self> {
+        let mut options = foreign_tensors::Options::default();
+        options.exclude = exclude;
+        options.void_is_bf16 = void_as_bf16;
         let framework = Framework::from_name(framework)?;
         let maker = Maker::new(py, framework, &Device::from_object(device, framework)?)?;
-        let opened = py.detach(|| OpenModel::open(&filename, exclude));
+        let opened = py.detach(|| OpenModel::open(&filename, options));
         let (file, rows) = opened.map_err(|error| Refusal::from(error).raise(py, Some(&filename)))?;
         let by_name = rows.iter().enumerate().map(|(at, row)| (row.name.clone(), at)).collect();
         Ok(Self(Arc::new(OpenModel { file: Mutex::new(file), rows, by_name, path: filename, maker })))

@@ -10,7 +10,7 @@ import sys
 import tracemalloc
 from pathlib import Path
 
-import ml_dtypes  # noqa: F401  (gives numpy the names of its types)
+import ml_dtypes
 import numpy as np
 import pytest
 from conftest import VECTORS, sidecars
@@ -151,6 +151,23 @@ def test_names_are_left_out_in_every_format(tmp_path):
         for exclude, left in ((["layer.?.*"], 2), ("*w", 2), (("head[0]",), 3), (["*"], 0), ((), 4)):
             with apr.open(path, exclude=exclude) as model:
                 assert len(model) == len(model.get_tensors()) == left, (path, exclude)
+
+
+def test_elements_without_a_type_are_bfloat16_on_request(tmp_path):
+    wanted = np.arange(4).astype(ml_dtypes.bfloat16)
+    np.savez(tmp_path / "a.npz", w=wanted)
+    with pytest.raises(apr.AprError, match="void") as caught:
+        apr.open(tmp_path / "a.npz")["w"]
+    assert caught.value.name == "w"
+    assert (apr.open(tmp_path / "a.npz", void_as_bf16=True)["w"] == wanted).all()
+    apr.convert(tmp_path / "a.npz", tmp_path / "a.safetensors", void_as_bf16=True)
+    assert (apr.open(tmp_path / "a.safetensors")["w"] == wanted).all()
+    with pytest.raises(apr.AprError) as caught:
+        apr.convert(tmp_path / "a.safetensors", tmp_path / "b.npz")
+    assert (caught.value.code, caught.value.name) == ("cli-not-carried", "w")
+    apr.convert(BASIC, tmp_path / "b.npz")
+    with np.load(tmp_path / "b.npz") as arrays, apr.open(BASIC) as model:
+        assert set(arrays) == set(model) and all((arrays[name] == model[name]).all() for name in model)
 
 
 def test_files_of_this_project_are_opened_by_the_same_name(tmp_path):

@@ -23,8 +23,13 @@ def convert(
     unset: Iterable[str] = (),
     no_metadata: bool = False,
     dequantize: str | None = None,
+    void_as_bf16: bool = False,
+    compression: str | None = None,
+    layout: str | None = None,
     order: str | None = None,
     align: int | None = None,
+    header_room: int | None = None,
+    metadata_from: str | os.PathLike[str] | None = None,
     compat: bool = False,
     force: bool = False,
     dry_run: bool = False,
@@ -38,12 +43,13 @@ def convert(
 
     Args:
         src, dst: the model and the new file, whose ending says its format unless `format` does: "safetensors", "gguf", "apr1",
-            "apr2".
+            "apr2", "npz", "npy".
         select, exclude: patterns of names; `*` is any text, `?` one character. A tensor that cannot be represented has to be
             left out.
         rename: new names by patterns of the old ones: {"encoder.*": "*"}.
         set, unset, no_metadata: entries of the metadata to write, to leave out, and whether to begin without any.
         dequantize: what quantized tensors become, "f32" or "f16".
+        void_as_bf16: read two-byte elements without a type, which NumPy and MLX write for bfloat16, as such.
         force: replace `dst` if it exists, in one step.
         dry_run: write nothing; the report has the sizes.
         The rest: the options of `apr convert`, under their names.
@@ -57,7 +63,16 @@ def convert(
         OSError: a file cannot be read or written.
         KeyboardInterrupt: the program was ended, and what it had begun to write is removed.
     """
-    options = {"format": format, "dequantize": dequantize, "order": order, "align": align}
+    options = {
+        "format": format,
+        "dequantize": dequantize,
+        "compression": compression,
+        "layout": layout,
+        "order": order,
+        "align": align,
+        "header-room": header_room,
+        "metadata-from": None if metadata_from is None else path_word(metadata_from),
+    }
     words = [f"--{name}={value}" for name, value in options.items() if value is not None]
     words += [f"--select={pattern}" for pattern in select]
     words += [f"--exclude={pattern}" for pattern in exclude]
@@ -66,6 +81,7 @@ def convert(
     words += [f"--unset={key}" for key in unset]
     flags = {
         "no-metadata": no_metadata,
+        "void-as-bf16": void_as_bf16,
         "compat": compat,
         "force": force,
         "dry-run": dry_run,

@@ -30,6 +30,7 @@ class ModelFiles(Mapping[str, Any]):
         writable: bool = False,
         check: bool = True,
         exclude: Iterable[str] = (),
+        void_as_bf16: bool = False,
     ) -> None:
         self._options: dict[str, Any] = {
             "framework": framework,
@@ -46,7 +47,9 @@ class ModelFiles(Mapping[str, Any]):
             self.path, files = shards(path, check=check)
         else:
             self.path = Path(path)
-            self._opened[self.path] = ModelTensors(path, framework, device, exclude=exclude)
+            self._opened[self.path] = ModelTensors(
+                path, framework, device, exclude=exclude, void_as_bf16=void_as_bf16
+            )
         self._files: dict[str, Path] = files if files is not None else dict.fromkeys(self._file(self.path), self.path)
         if exclude:
             left_out = re.compile("|".join(map(_pattern, exclude)), re.DOTALL).fullmatch
@@ -162,6 +165,7 @@ def open(
     writable: bool = False,
     check: bool = True,
     exclude: Iterable[str] = (),
+    void_as_bf16: bool = False,
 ) -> ModelFiles:
     """Opens a model by the path of a file, of an index (`*.index.json`) or of the folder that holds either.
 
@@ -174,6 +178,7 @@ def open(
         framework, device, backend, writable: as for `apr.safetensors.safe_open`.
         check: open every shard now and compare it with the index.
         exclude: names of tensors to leave out; `*` is any text, `?` one character.
+        void_as_bf16: read two-byte elements without a type, which NumPy and MLX write for bfloat16, as such.
 
     Raises:
         SafetensorError: a header or the index is not sound, a shard path leaves the folder, or index and shards disagree; the
@@ -182,7 +187,16 @@ def open(
             arrays do not have, with its `name`: `get_bytes` gives the bytes of types of fewer than 8 bits and of blocks.
         OSError: something cannot be read.
     """
-    return ModelFiles(path, framework, device, backend=backend, writable=writable, check=check, exclude=exclude)
+    return ModelFiles(
+        path,
+        framework,
+        device,
+        backend=backend,
+        writable=writable,
+        check=check,
+        exclude=exclude,
+        void_as_bf16=void_as_bf16,
+    )
 
 
 def _pattern(glob: str) -> str:
