@@ -40,17 +40,12 @@ pub(crate) fn open(file: &dyn ReadAt) -> Result<(Archive<&dyn ReadAt>, Vec<Findi
 /// If it is longer than `max` or its checksum does not match.
 #[cfg(any(feature = "torch", feature = "keras"))]
 pub(crate) fn read(archive: &Archive<&dyn ReadAt>, entry: &Entry, max: u64) -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    let checked = || {
-        if entry.len_declared() > max {
-            return Err(ErrorKind::Limit { limit: "text_bytes", allowed: max }.into());
-        }
-        bytes = decoded(archive.source(), entry, 0, entry.len_declared())?;
-        Ok(())
+    let bytes = if entry.len_declared() > max {
+        Err(ErrorKind::Limit { limit: "text_bytes", allowed: max }.into())
+    } else {
+        decoded(archive.source(), entry, 0, entry.len_declared())
     };
-    let mut checked = checked;
-    checked().map_err(|error: Error| error.of(Subject::entry(entry.name())))?;
-    Ok(bytes)
+    bytes.map_err(|error: Error| error.of(Subject::entry(entry.name())))
 }
 
 /// Bytes of a member from `skip` on.

@@ -175,7 +175,7 @@ impl Tensor {
         limits: &Limits,
     ) -> Result<Self, Error> {
         let name = name.into();
-        let checked = || {
+        let mut check = || -> Result<(), Error> {
             if shape.len() > limits.rank {
                 return Err(ErrorKind::Limit { limit: "rank", allowed: limits.rank as u64 }.into());
             }
@@ -190,11 +190,7 @@ impl Tensor {
                 None => Err(Error::view("its elements have no size")),
             }
         };
-        let checked: Result<(), Error> = {
-            let mut checked = checked;
-            checked()
-        };
-        checked.map_err(|error| error.of(Subject::tensor(&name)))?;
+        check().map_err(|error| error.of(Subject::tensor(&name)))?;
         Ok(Self {
             name,
             dtype,
