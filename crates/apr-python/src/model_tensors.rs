@@ -301,8 +301,8 @@ impl ModelTensors {
 /// The format of a model file, if it is none that `safe_open` or `open_sealed` opens.
 #[pyfunction]
 pub fn other_format(path: PathBuf) -> Option<&'static str> {
-    // As model-file opens such folders.
-    let path = if path.is_dir() { path.join("saved_model.pb") } else { path };
+    // As model-file opens folders.
+    let path = ModelFile::foreign_in(&path).unwrap_or(path);
     let regular = durable_file::open_regular(&path, u64::MAX).ok()?;
     let len = regular.len();
     let kind = FileKind::of_source(&FileSource::with_len(regular.into_file(), len)).ok()?;

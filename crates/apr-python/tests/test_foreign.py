@@ -132,6 +132,15 @@ def test_parts_of_tensors_follow_numpy():
                     assert (part[key] == whole[key]).all() and part[key].shape == whole[key].shape, (name, key)
 
 
+def test_a_folder_of_another_program_is_opened_by_its_file(tmp_path):
+    (tmp_path / "pytorch_model.bin").write_bytes(TIED.read_bytes())
+    with apr.open(tmp_path) as model:
+        assert model.format == "torch" and len(model) == 3
+    st.save_file({"a": np.ones(1)}, tmp_path / "model.safetensors")
+    with apr.open(tmp_path) as model:
+        assert model.format == "safetensors" and list(model) == ["a"]
+
+
 def test_what_arrays_do_not_have_is_named_when_it_is_asked_for():
     model = apr.open(SPARSE)
     assert list(model) == ["s", "d"] and model["d"].shape == (2,)

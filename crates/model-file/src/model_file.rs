@@ -101,10 +101,7 @@ impl ModelFile<FileSource> {
         #[cfg(feature = "foreign")]
         let path = inside.as_deref().unwrap_or(path);
         if path.is_dir() {
-            // A SavedModel of TensorFlow is a folder.
-            let graph = path.join("saved_model.pb");
-            let is_saved_model = cfg!(feature = "foreign") && graph.is_file();
-            return if is_saved_model { Self::open(graph, options) } else { Self::open_set(path, options) };
+            return Self::open_set(path, options);
         }
         let regular = durable_file::open_regular(path, u64::MAX)?;
         let len = regular.len();
