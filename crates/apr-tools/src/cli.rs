@@ -4,8 +4,11 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
-use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum as _};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches, Parser, Subcommand, ValueEnum as _};
 
+#[cfg(feature = "serve")]
+use crate::commands::serve;
 use crate::commands::{
     check, completions, convert, decrypt, demo, diff, embed, encrypt, explain, export, inspect, key, keygen,
     license, man, open, predict, quantize, rekey, scan, seal, shard, sign, size, tensors, train, unshard,
@@ -56,81 +59,116 @@ pub(crate) struct GlobalArgs {
     verbose: bool,
 }
 
-/// Every command, in the order of the help page.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Inspect(inspect::Args),
-    Tensors(tensors::Args),
-    Check(check::Args),
-    Scan(scan::Args),
-    Diff(diff::Args),
-    Convert(convert::Args),
-    Export(export::Args),
-    Quantize(quantize::Args),
-    Shard(shard::Args),
-    Unshard(unshard::Args),
-    Train(train::Args),
-    Predict(predict::Args),
-    Embed(embed::Args),
-    Size(size::Args),
-    #[cfg(feature = "serve")]
-    Serve(crate::commands::serve::Args),
-    Keygen(keygen::Args),
-    Key(key::Args),
-    Encrypt(encrypt::Args),
-    Decrypt(decrypt::Args),
-    Seal(seal::Args),
-    Open(open::Args),
-    Rekey(rekey::Args),
-    License(license::Args),
-    Sign(sign::Args),
-    Verify(verify::Args),
-    Demo(demo::Args),
-    Explain(explain::Args),
-    Completions(completions::Args),
-    Man(man::Args),
+/// Declares the commands once: the enum, its parser, and what each runs. The arguments of a command are described to the parser when it is
+/// chosen: describing those of all commands takes longer than most commands.
+macro_rules! commands {
+    ($($(#[$cfg:meta])* $variant:ident, $module:ident, $name:literal, $about:literal $(, $tree:expr)?;)*) => {
+        /// Every command, in the order of the help page.
+        #[derive(Debug)]
+        pub(crate) enum Command {
+            $($(#[$cfg])* $variant($module::Args),)*
+        }
+
+        impl Command {
+            /// Runs the command.
+            ///
+            /// # Errors
+            ///
+            /// Whatever ends it.
+            pub(crate) fn run(&self, console: &mut Console) -> Result<Exit, Failure> {
+                match self {
+                    $($(#[$cfg])* Self::$variant(args) => $module::run(args, $($tree,)? console),)*
+                }
+            }
+        }
+
+        impl FromArgMatches for Command {
+            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+                Self::from_arg_matches_mut(&mut matches.clone())
+            }
+
+            fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, clap::Error> {
+                let missing = || clap::Error::new(ErrorKind::MissingSubcommand);
+                let (name, mut matches) = matches.remove_subcommand().ok_or_else(missing)?;
+                match name.as_str() {
+                    $($(#[$cfg])* $name => $module::Args::from_arg_matches_mut(&mut matches).map(Self::$variant),)*
+                    _ => Err(missing()),
+                }
+            }
+
+            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+                *self = Self::from_arg_matches(matches)?;
+                Ok(())
+            }
+        }
+
+        impl Subcommand for Command {
+            fn augment_subcommands(tree: clap::Command) -> clap::Command {
+                $($(#[$cfg])* let tree = tree.subcommand(
+                    clap::Command::new($name).about($about).defer(|outline| {
+                        described(&outline, $module::Args::augment_args(clap::Command::new($name)).about($about))
+                    }),
+                );)*
+                tree
+            }
+
+            fn augment_subcommands_for_update(tree: clap::Command) -> clap::Command {
+                Self::augment_subcommands(tree)
+            }
+
+            fn has_subcommand(name: &str) -> bool {
+                match name {
+                    $($(#[$cfg])* $name => true,)*
+                    _ => false,
+                }
+            }
+        }
+    };
 }
 
-impl Command {
-    /// Runs the command.
-    ///
-    /// # Errors
-    ///
-    /// Whatever ends it.
-    pub(crate) fn run(&self, console: &mut Console) -> Result<Exit, Failure> {
-        match self {
-            Self::Inspect(args) => inspect::run(args, console),
-            Self::Tensors(args) => tensors::run(args, console),
-            Self::Check(args) => check::run(args, console),
-            Self::Scan(args) => scan::run(args, console),
-            Self::Diff(args) => diff::run(args, console),
-            Self::Convert(args) => convert::run(args, console),
-            Self::Export(args) => export::run(args, console),
-            Self::Quantize(args) => quantize::run(args, console),
-            Self::Shard(args) => shard::run(args, console),
-            Self::Unshard(args) => unshard::run(args, console),
-            Self::Train(args) => train::run(args, console),
-            Self::Predict(args) => predict::run(args, console),
-            Self::Embed(args) => embed::run(args, console),
-            Self::Size(args) => size::run(args, console),
-            #[cfg(feature = "serve")]
-            Self::Serve(args) => crate::commands::serve::run(args, console),
-            Self::Keygen(args) => keygen::run(args, console),
-            Self::Key(args) => key::run(args, console),
-            Self::Encrypt(args) => encrypt::run(args, console),
-            Self::Decrypt(args) => decrypt::run(args, console),
-            Self::Seal(args) => seal::run(args, console),
-            Self::Open(args) => open::run(args, console),
-            Self::Rekey(args) => rekey::run(args, console),
-            Self::License(args) => license::run(args, console),
-            Self::Sign(args) => sign::run(args, console),
-            Self::Verify(args) => verify::run(args, console),
-            Self::Demo(args) => demo::run(args, console),
-            Self::Explain(args) => explain::run(args, console),
-            Self::Completions(args) => completions::run(args, Cli::command(), console),
-            Self::Man(args) => man::run(args, Cli::command(), console),
-        }
+/// A command with its arguments and what the tree gave its outline: names, and the options of all commands, which come last in its help.
+fn described(outline: &clap::Command, mut command: clap::Command) -> clap::Command {
+    command = command.args(outline.get_arguments()).styles(HELP_STYLES);
+    if let Some(name) = outline.get_bin_name() {
+        command = command.bin_name(name);
     }
+    match outline.get_display_name() {
+        Some(name) => command.display_name(name),
+        None => command,
+    }
+}
+
+commands! {
+    Inspect, inspect, "inspect", "Show what a model holds: tensors, parameters, types, shapes, metadata, warnings";
+    Tensors, tensors, "tensors", "List the tensors of a model in file order";
+    Check, check, "check", "Validate model files, sharded models and checkpoints";
+    Scan, scan, "scan", "Say what loading model files would run, without running it";
+    Diff, diff, "diff", "Compare two models tensor by tensor, and their metadata";
+    Convert, convert, "convert", "Rewrite a model: another format, order, alignment, names, metadata, a selection of tensors";
+    Export, export, "export", "Write a model for other programs: GGUF or safetensors";
+    Quantize, quantize, "quantize", "Make a model smaller: quantize its tensors in blocks of few bits, as GGUF, .apr or safetensors";
+    Shard, shard, "shard", "Divide a safetensors or GGUF model into several files";
+    Unshard, unshard, "unshard", "Join the shards of a model into one file";
+    Train, train, "train", "Train a small model on a table or on texts, and save it as an .apr file";
+    Predict, predict, "predict", "Predict each row of a table";
+    Embed, embed, "embed", "Write a program with the model inside: a cargo project, ready to build";
+    Size, size, "size", "Estimate the size of an embedded program, and what each feature adds";
+    #[cfg(feature = "serve")]
+    Serve, serve, "serve", "Serve predictions over HTTP, with hot reload, limits and metrics";
+    Keygen, keygen, "keygen", "Generate a key for opening encrypted models, or for signing them";
+    Key, key, "key", "Show the public key and the fingerprint of a key";
+    Encrypt, encrypt, "encrypt", "Encrypt a model for recipients or under a password, and sign it";
+    Decrypt, decrypt, "decrypt", "Decrypt a model with a recipient's key or a password, and verify its signature";
+    Seal, seal, "seal", "Encrypt or sign a model of any format and size, so that single tensors can be read";
+    Open, open, "open", "Open a sealed file, or read one tensor of it, verified and decrypted";
+    Rekey, rekey, "rekey", "Change for whom a sealed file is encrypted, in place, without rewriting its content";
+    License, license, "license", "Show, check or set the license in an .apr model: a label, not a lock";
+    Sign, sign, "sign", "Put a signature beside a file or a folder, or inside an .apr model";
+    Verify, verify, "verify", "Check the signature of a file or a folder";
+    Demo, demo, "demo", "Watch a model being trained, saved, verified, and refused when damaged";
+    Explain, explain, "explain", "Explain an error code and what to do about it";
+    Completions, completions, "completions", "Print a completion script for a shell", Cli::command();
+    Man, man, "man", "Print the manual page of apr, or write the pages of all commands to a folder", Cli::command();
 }
 
 /// How help is coloured on a terminal: headings, and the words to type.
@@ -270,8 +308,10 @@ mod tests {
 
     #[test]
     fn every_help_page_has_two_examples() {
-        let pages = Cli::command();
-        for page in pages.get_subcommands().chain([&pages]) {
+        let mut pages = Cli::command();
+        pages.build();
+        let commands = pages.get_subcommands().filter(|page| page.get_name() != "help");
+        for page in commands.chain([&pages]) {
             let help = page.get_after_help().unwrap().to_string();
             assert!(help.matches("\n  apr ").count() >= 2, "{}", page.get_name());
         }

@@ -90,7 +90,6 @@ const AFTER_HELP: &str = "Of a safetensors file the header and the length are ch
     Exit codes: 0 success, 3 invalid file, 4 a checksum or signature does not match, not decrypted, or a dangerous file, 5 I/O. With several files, that of the \
     first one not accepted.";
 
-/// Validate safetensors, .apr and GGUF files, sharded models and checkpoints.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

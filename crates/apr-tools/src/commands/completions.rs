@@ -16,7 +16,6 @@ const AFTER_HELP: &str = "Put the script where your shell looks for it, for exam
     Examples:\n  apr completions bash\n  apr completions zsh --json\n\n\
     Exit codes: 0 success, 2 unknown shell.";
 
-/// Print a completion script for a shell.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -45,7 +45,6 @@ const AFTER_HELP: &str = "Tensors are copied byte for byte, one chunk at a time,
     apr convert model.npy array.safetensors\n  apr convert model.safetensors arrays.npz\n\n\
     Exit codes: 0 success, 2 OUT exists or has the extension of another format, nothing selected or the format cannot hold it, 3 invalid file, 4 corrupted or signed, 5 I/O, 6 another format or encrypted.";
 
-/// Rewrite a model: format (safetensors, .apr, GGUF), order, alignment, names, metadata, a selection of tensors.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

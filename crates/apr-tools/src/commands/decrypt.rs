@@ -23,7 +23,6 @@ const AFTER_HELP: &str = "Without an option for it, the password is asked for at
     Exit codes: 0 success, 2 OUT exists or no password, 3 invalid file or key, 4 not decrypted, not \
     verified or not encrypted, 5 I/O, 6 another format, or a recipient's key is needed.";
 
-/// Decrypt a model with a recipient's key or a password, and verify its signature.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -39,7 +39,6 @@ const AFTER_HELP: &str = "The data is built in; nothing is downloaded. Files go 
     Examples:\n  apr demo\n  apr demo --keep demo-files\n\n\
     Exit codes: 0 success, 2 DIR exists, 5 I/O.";
 
-/// Watch a model being trained, saved, verified, and refused when damaged.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -28,7 +28,6 @@ const AFTER_HELP: &str = "Differences are listed as the tree of tensors has them
     apr diff model.safetensors sharded --ignore-metadata --json\n\n\
     Exit codes: 0 equal, 1 different, 3 invalid file, 4 corrupted, 5 I/O, 6 another format or encrypted.";
 
-/// Compare two models tensor by tensor, and their metadata.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -39,7 +39,6 @@ const AFTER_HELP: &str = "The program answers its arguments, or the lines of its
     Exit codes: 0 success, 2 the folder exists, it predicts nothing or --crates is missing, 3 invalid file, 4 corrupted or not verified, 5 I/O, \
     6 another format, or encrypted.";
 
-/// Write a program with the model inside: a cargo project, ready to build.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

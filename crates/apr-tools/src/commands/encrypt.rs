@@ -33,7 +33,6 @@ const AFTER_HELP: &str = "An .apr model of version 1 stays one if it is for one 
     Exit codes: 0 success, 2 OUT exists, no recipient or no password, 3 invalid file or key, 4 corrupted, \
     signed or a key that others can read, 5 I/O, 6 encrypted already.";
 
-/// Encrypt a model for recipients or under a password, and sign it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -15,7 +15,6 @@ use crate::terminal::table::{Align, Table};
 const AFTER_HELP: &str = "Examples:\n  apr explain st-offsets\n  apr explain --json\n\n\
     Exit codes: 0 success, 2 unknown code.";
 
-/// Explain an error code and what to do about it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

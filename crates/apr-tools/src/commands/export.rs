@@ -22,7 +22,6 @@ const AFTER_HELP: &str = "The same as `apr convert MODEL OUT --format FORMAT`, w
     apr export model.apr --format gguf --output exported.gguf\n\n\
     Exit codes: those of `apr convert`.";
 
-/// Write a model for other programs: GGUF or safetensors.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

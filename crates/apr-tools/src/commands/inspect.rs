@@ -43,7 +43,6 @@ const AFTER_HELP: &str = "Only the header is read (of an .apr file also the meta
     Exit codes: 0 success, 3 invalid file, 4 corrupted (--verify), not verified or \
     not decrypted, 5 I/O, 6 another format.";
 
-/// Show what a model holds: tensors, parameters, types, shapes, metadata, warnings.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -16,7 +16,6 @@ use crate::terminal::Console;
 const AFTER_HELP: &str = "Examples:\n  apr key show maker.key\n  apr key show maker.key.pub --format pem\n\n\
     Exit codes: 0 success, 2 usage, 3 not a key, 4 others can read a secret file, or it cannot be unlocked, 5 I/O.";
 
-/// Show the public key and the fingerprint of a key.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
 #[command(disable_help_subcommand = true)]

@@ -31,7 +31,6 @@ const AFTER_HELP: &str = "FILE is created for its owner alone (mode 0600) and ne
     Exit codes: 0 success, 2 a file exists or the password cannot be used, 3 not a key of that kind (--from), 4 \
     others can read it, 5 I/O.";
 
-/// Generate a key for opening encrypted models, or for signing them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

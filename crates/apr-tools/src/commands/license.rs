@@ -27,7 +27,6 @@ const AFTER_HELP: &str = "The license is a part of the metadata. Nothing enforce
     apr license set model.apr -o new.apr --licensee 'Example Ltd' --expiry 2030-06-30\n\n\
     Exit codes: 0 success, set, or it holds; 1 it does not hold, or there is none; 2 usage; 3 invalid file; 4 corrupted or not verified; 5 I/O; 6 another format.";
 
-/// Show, check or set the license in an .apr model: a label, not a lock.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
 #[command(disable_help_subcommand = true)]

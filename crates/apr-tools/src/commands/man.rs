@@ -21,7 +21,6 @@ const AFTER_HELP: &str = "Without DIR, the page of apr itself is printed.\n\n\
     Examples:\n  apr man\n  apr man pages --dry-run\n\n\
     Exit codes: 0 success, 2 a page exists, 5 I/O.";
 
-/// Print the manual page of apr, or write the pages of all commands to a folder.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -31,7 +31,6 @@ const AFTER_HELP: &str = "The signature is verified before anything is decrypted
     Exit codes: 0 success, 2 OUT exists, no such tensor or no password, 3 invalid file or key, 4 not decrypted, \
     not verified or not encrypted, 5 I/O, 6 another format, or a recipient's key is needed.";
 
-/// Open a sealed file, or read one tensor of it, verified and decrypted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

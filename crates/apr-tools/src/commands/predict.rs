@@ -38,7 +38,6 @@ const AFTER_HELP: &str = "If the model knows the names of its features and the t
     Exit codes: 0 success, 2 it predicts nothing, 3 invalid model or table, 4 corrupted, not \
     verified or not decrypted, 5 I/O, 6 another format, or encrypted and no key given.";
 
-/// Predict each row of a table.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -54,7 +54,6 @@ const AFTER_HELP: &str = "A GGUF model of a known architecture becomes, byte for
     Exit codes: 0 success, 2 OUT exists or has the extension of another format, no such type, nothing to quantize, or the format cannot hold it, 3 invalid file, or numbers that \
     no block can hold, 4 corrupted or signed, 5 I/O, 6 another format or encrypted.";
 
-/// Make a model smaller: quantize its tensors in blocks of few bits, as GGUF, .apr or safetensors.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

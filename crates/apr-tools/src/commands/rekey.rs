@@ -27,7 +27,6 @@ const AFTER_HELP: &str = "Two small writes, whatever the size of the file; a cra
     Exit codes: 0 success, 2 nothing to change, no such recipient, no space or no signing key, 3 invalid file or key, 4 not \
     decrypted, not verified or not encrypted, 5 I/O, 6 another format, or a recipient's key is needed.";
 
-/// Change for whom a sealed file is encrypted, in place, without rewriting its content.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -24,7 +24,6 @@ const AFTER_HELP: &str = "Nothing is loaded or run: pickles are read opcode by o
     Examples:\n  apr scan model.safetensors sharded\n  apr scan sharded --json\n  apr scan model.safetensors --sarif\n\n\
     Exit codes: 0 all safe, 2 usage, 4 anything suspicious, malformed or dangerous, 5 not read.";
 
-/// Say what loading model files would run, without running it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -36,7 +36,6 @@ const AFTER_HELP: &str = "The whole file is kept, byte for byte: `apr open` give
     Exit codes: 0 success, 2 OUT exists, no recipient, password or key, 3 not a key, 4 a key that others can \
     read, 5 I/O.";
 
-/// Encrypt or sign a model of any format and size, so that single tensors can be read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -37,7 +37,6 @@ const AFTER_HELP: &str = "POST /predict takes {\"rows\": [[1, 2], [3, 4]]} or {\
     Exit codes: 0 stopped by a signal, 2 it predicts nothing, 3 invalid model, 4 corrupted, not verified or \
     not decrypted, 5 I/O, an address in use among it, 6 another format, or encrypted and no key given.";
 
-/// Serve predictions over HTTP, with hot reload, limits and metrics.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

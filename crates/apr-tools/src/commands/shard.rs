@@ -36,7 +36,6 @@ const AFTER_HELP: &str = "File names, index and the distribution of tensors are 
     apr shard tiny_llama.gguf -o parts --max-tensors 8\n\n\
     Exit codes: 0 success, 2 a file exists, 3 invalid file, 5 I/O, 6 another format.";
 
-/// Divide a safetensors or GGUF model into several files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

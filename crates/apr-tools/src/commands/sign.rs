@@ -57,7 +57,6 @@ const AFTER_HELP: &str = "A minisign signature is of one file. A model signature
     Exit codes: 0 success, 2 SIG exists or does not fit the key, 3 no key or nothing to sign, 4 a symbolic link in the \
     folder, or signed already, 5 I/O, 6 no place for a signature inside, or encrypted.";
 
-/// Put a signature beside a file or a folder, or inside an .apr model.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -29,7 +29,6 @@ const AFTER_HELP: &str = "The numbers are measured: bytes of programs of `apr em
     Examples:\n  apr size\n  apr size model.apr --json\n\n\
     Exit codes: 0 success, 2 it predicts nothing, 3 invalid file, 4 corrupted, 5 I/O, 6 another format, or encrypted.";
 
-/// Estimate the size of an embedded program, and what each feature adds.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

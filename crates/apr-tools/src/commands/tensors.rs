@@ -27,7 +27,6 @@ const AFTER_HELP: &str = "The offset of a tensor is counted in bytes from the st
     Exit codes: 0 success, 3 invalid file, 4 corrupted, not verified or not \
     decrypted, 5 I/O, 6 another format, or encrypted and no key given.";
 
-/// List the tensors of a model in file order.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -29,7 +29,6 @@ const AFTER_HELP: &str = "`apr train ALGORITHM --help` has the settings of each.
     apr train kmeans --data rows.csv --clusters 2 --seed 7 -o groups.apr --compression zstd\n\n\
     Exit codes: 0 success, 2 OUT exists or a setting is not valid, 3 invalid table, 5 I/O.";
 
-/// Train a small model on a table or on texts, and save it as an .apr file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
 #[command(disable_help_subcommand = true)]

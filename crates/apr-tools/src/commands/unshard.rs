@@ -23,7 +23,6 @@ const AFTER_HELP: &str = "A set whose index and shards do not agree is refused. 
     apr unshard sharded/model.safetensors.index.json -o joined.safetensors\n\n\
     Exit codes: 0 success, 2 FILE exists, 3 invalid set, 5 I/O, 6 another format.";
 
-/// Join the shards of a model into one file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -31,7 +31,6 @@ const AFTER_HELP: &str = "An Ed25519 key checks minisign signatures and those in
     apr verify checkpoint --key publisher-p256.pub --signature checkpoint.sig --strict\n\n\
     Exit codes: 0 success, 2 usage, 3 no key, 4 refused, 5 I/O, 6 another kind of signature.";
 
-/// Check the signature of a file or a folder.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
