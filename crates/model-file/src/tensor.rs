@@ -1,5 +1,8 @@
 //! One tensor of a model, wherever its bytes are.
 
+#[cfg(feature = "foreign")]
+mod foreign;
+
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -221,58 +224,6 @@ impl<'m> Tensor<'m> {
             #[cfg(feature = "foreign")]
             alias_of: None,
         }
-    }
-}
-
-#[cfg(feature = "foreign")]
-impl<'m> Tensor<'m> {
-    /// Of a file of another program, whose bytes are in the file as they are if `is_stored`.
-    pub(crate) fn of_foreign(
-        (name, dtype): (&'m str, TensorType),
-        (shape, byte_len): (&'m [usize], u64),
-        place: crate::foreign::Place<'m>,
-        is_stored: bool,
-    ) -> Self {
-        let place = if is_stored { Place::Stored(place.origin) } else { Place::Foreign(place) };
-        let elements = shape.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
-        Self {
-            name,
-            dtype,
-            shape,
-            elements,
-            byte_len,
-            place,
-            #[cfg(feature = "quantize")]
-            shown: None,
-            alias_of: None,
-        }
-    }
-
-    pub(crate) fn as_alias_of(self, name: &'m str) -> Self {
-        Self { alias_of: Some(name), ..self }
-    }
-
-    /// Whether a format of this project has the type.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Foreign`] of what cannot be represented, with the reason; [`ErrorKind::UnknownEncoding`].
-    pub fn check_type(&self) -> Result<(), Error> {
-        if let Place::Foreign(place) = self.place {
-            place.check().map_err(|error| error.of_tensor(self.name))?;
-        }
-        match self.dtype {
-            TensorType::Other(_) => {
-                Err(Error::from(ErrorKind::UnknownEncoding { found: self.dtype }).of_tensor(self.name))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The tensor that this is another name of, for the same elements of the same storage.
-    #[must_use]
-    pub const fn alias_of(&self) -> Option<&'m str> {
-        self.alias_of
     }
 }
 
