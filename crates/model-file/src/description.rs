@@ -1,9 +1,7 @@
 //! What a file says about itself, as plain data.
 
 use alloc::borrow::ToOwned as _;
-use alloc::string::String;
-#[cfg(feature = "apr")]
-use alloc::string::ToString as _;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use apr_container::Value;
@@ -11,6 +9,7 @@ use apr_container::Value;
 use apr_container::v2;
 use read_at::ReadAt;
 
+use crate::error::Error;
 #[cfg(feature = "apr")]
 use crate::json;
 use crate::model_file::{Contents, ModelFile};
@@ -238,6 +237,81 @@ impl<R: ReadAt> ModelFile<R> {
                 header.public_declared().iter().map(|(key, value)| text(key.clone(), value)).collect()
             }
         }
+    }
+}
+
+impl<R: ReadAt> ModelFile<R> {
+    /// Warnings about the file, as text with a stable kind.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        // Loops: the core of the npm package is smaller with them.
+        #[cfg_attr(
+            not(any(feature = "apr", feature = "foreign")),
+            allow(unused_mut, reason = "others have none")
+        )]
+        let mut warnings = Vec::new();
+        match self.contents() {
+            #[cfg(feature = "apr")]
+            Contents::AprV1(file) => {
+                for warning in file.info().warnings() {
+                    warnings.push(Warning::of_v1(&warning));
+                }
+            }
+            #[cfg(feature = "apr")]
+            Contents::AprV2(file) => {
+                for warning in file.index().warnings() {
+                    warnings.push(Warning::of_v2(warning));
+                }
+            }
+            #[cfg(feature = "foreign")]
+            Contents::Foreign(file) => {
+                warnings.extend(file.model().notes().iter().map(Warning::of_foreign));
+                warnings.extend(file.model().tensors().iter().filter_map(Warning::of_unsupported));
+            }
+            _ => {}
+        }
+        warnings
+    }
+
+    /// Describes the file.
+    ///
+    /// # Errors
+    ///
+    /// If a shard cannot be opened.
+    pub fn describe(&self) -> Result<Description, Error> {
+        let tensors = match self.contents() {
+            // Known once the payload is decoded.
+            #[cfg(feature = "apr")]
+            Contents::AprV1(file) if file.payload().is_none_or(|payload| payload.model.is_none()) => {
+                Vec::new()
+            }
+            _ => self.tensors()?,
+        };
+        let (encrypted, signed) = match self.contents() {
+            #[cfg(feature = "apr")]
+            Contents::AprV1(file) => (file.info().encrypted, file.info().signed),
+            #[cfg(feature = "sealed")]
+            Contents::Sealed(header) => (header.is_encrypted(), header.is_signed()),
+            _ => (false, false),
+        };
+        Ok(Description {
+            format: self.format().name().to_string(),
+            version: match self.contents() {
+                #[cfg(feature = "gguf")]
+                Contents::Gguf(file) => Some(file.header()?.version()),
+                _ => self.format().version(),
+            },
+            file_size: self.file_len()?,
+            #[cfg(feature = "apr")]
+            model: self.declared_model(),
+            #[cfg(not(feature = "apr"))]
+            model: None,
+            metadata: self.metadata(),
+            tensors: tensors.iter().map(TensorDescription::new).collect(),
+            encrypted,
+            signed,
+            warnings: self.warnings(),
+        })
     }
 }
 

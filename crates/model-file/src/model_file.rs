@@ -4,7 +4,6 @@
 mod files;
 
 use alloc::boxed::Box;
-use alloc::string::ToString as _;
 #[cfg(feature = "apr")]
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -448,79 +447,4 @@ pub enum Verification {
     Checksum,
     /// The format, or this file, has no checksum.
     NoChecksum,
-}
-
-impl<R: ReadAt> ModelFile<R> {
-    /// Warnings about the file, as text with a stable kind.
-    #[must_use]
-    pub fn warnings(&self) -> Vec<crate::Warning> {
-        // Loops: the core of the npm package is smaller with them.
-        #[cfg_attr(
-            not(any(feature = "apr", feature = "foreign")),
-            allow(unused_mut, reason = "others have none")
-        )]
-        let mut warnings = Vec::new();
-        match &self.contents {
-            #[cfg(feature = "apr")]
-            Contents::AprV1(file) => {
-                for warning in file.info().warnings() {
-                    warnings.push(crate::Warning::of_v1(&warning));
-                }
-            }
-            #[cfg(feature = "apr")]
-            Contents::AprV2(file) => {
-                for warning in file.index().warnings() {
-                    warnings.push(crate::Warning::of_v2(warning));
-                }
-            }
-            #[cfg(feature = "foreign")]
-            Contents::Foreign(file) => {
-                warnings.extend(file.model().notes().iter().map(crate::Warning::of_foreign));
-                warnings.extend(file.model().tensors().iter().filter_map(crate::Warning::of_unsupported));
-            }
-            _ => {}
-        }
-        warnings
-    }
-
-    /// Describes the file.
-    ///
-    /// # Errors
-    ///
-    /// If a shard cannot be opened.
-    pub fn describe(&self) -> Result<crate::Description, Error> {
-        let tensors = match &self.contents {
-            // Known once the payload is decoded.
-            #[cfg(feature = "apr")]
-            Contents::AprV1(file) if file.payload().is_none_or(|payload| payload.model.is_none()) => {
-                Vec::new()
-            }
-            _ => self.tensors()?,
-        };
-        let (encrypted, signed) = match &self.contents {
-            #[cfg(feature = "apr")]
-            Contents::AprV1(file) => (file.info().encrypted, file.info().signed),
-            #[cfg(feature = "sealed")]
-            Contents::Sealed(header) => (header.is_encrypted(), header.is_signed()),
-            _ => (false, false),
-        };
-        Ok(crate::Description {
-            format: self.format().name().to_string(),
-            version: match &self.contents {
-                #[cfg(feature = "gguf")]
-                Contents::Gguf(file) => Some(file.header()?.version()),
-                _ => self.format().version(),
-            },
-            file_size: self.file_len()?,
-            #[cfg(feature = "apr")]
-            model: self.declared_model(),
-            #[cfg(not(feature = "apr"))]
-            model: None,
-            metadata: self.metadata(),
-            tensors: tensors.iter().map(crate::TensorDescription::new).collect(),
-            encrypted,
-            signed,
-            warnings: self.warnings(),
-        })
-    }
 }

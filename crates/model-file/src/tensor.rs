@@ -2,12 +2,12 @@
 
 #[cfg(feature = "foreign")]
 mod foreign;
+#[cfg(feature = "apr")]
+mod of_apr;
 
 use alloc::vec::Vec;
 use core::fmt;
 
-#[cfg(feature = "apr")]
-use apr_container::v2;
 #[cfg(feature = "quantize")]
 use apr_quant::{Quantizer, dequantize, repack};
 #[cfg(feature = "gguf")]
@@ -138,52 +138,6 @@ impl<'m> Tensor<'m> {
             dtype: TensorType::Known(info.dtype()),
             shape: info.shape(),
             elements: info.element_count(),
-            byte_len: info.byte_len(),
-            place,
-            #[cfg(feature = "quantize")]
-            shown: None,
-            #[cfg(feature = "foreign")]
-            alias_of: None,
-        }
-    }
-
-    #[cfg(feature = "apr")]
-    pub(crate) fn in_memory(name: &'m str, dtype: TensorType, shape: &'m [usize], data: &'m [u8]) -> Self {
-        let elements = shape.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
-        let byte_len = data.len() as u64;
-        let place = Place::Memory(data);
-        Self {
-            name,
-            dtype,
-            shape,
-            elements,
-            byte_len,
-            place,
-            #[cfg(feature = "quantize")]
-            shown: None,
-            #[cfg(feature = "foreign")]
-            alias_of: None,
-        }
-    }
-
-    #[cfg(feature = "apr")]
-    pub(crate) fn stored(info: v2::TensorInfo<'m>, shape: &'m [usize], content: &'m dyn ReadAt) -> Self {
-        Self::of_apr(info, shape, Place::Stored(Origin { content, offset: info.file_range().start }))
-    }
-
-    /// Of a file that was decompressed into memory.
-    #[cfg(feature = "apr")]
-    pub(crate) fn inflated(info: v2::TensorInfo<'m>, shape: &'m [usize], data: &'m [u8]) -> Self {
-        Self::of_apr(info, shape, Place::Memory(data))
-    }
-
-    #[cfg(feature = "apr")]
-    fn of_apr(info: v2::TensorInfo<'m>, shape: &'m [usize], place: Place<'m>) -> Self {
-        Self {
-            name: info.name(),
-            dtype: TensorType::from(info.dtype()),
-            shape,
-            elements: info.shape().iter().fold(1, |count: u64, &dim| count.saturating_mul(dim)),
             byte_len: info.byte_len(),
             place,
             #[cfg(feature = "quantize")]
