@@ -18,7 +18,7 @@ impl ModelFile<FileSource> {
     ///
     /// # Errors
     ///
-    /// Those of [`read`](Self::read); [`ErrorKind::File`] and [`ErrorKind::Files`] for what cannot be opened. A set whose index and
+    /// Those of [`read`](Self::read); [`File`](crate::ErrorKind::File) and [`Files`](crate::ErrorKind::Files) for what cannot be opened. A set whose index and
     /// shards disagree is opened: [`shard_problems`](Self::shard_problems) lists the differences.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions<'_>) -> Result<Self, Error> {
         let path = path.as_ref();
