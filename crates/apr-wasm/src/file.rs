@@ -92,9 +92,9 @@ impl OpenFile {
         Ok(Answer { json, bytes: Vec::new() })
     }
 
-    #[cfg(feature = "apr")]
     /// Decodes the payload of an `.apr` file of version 1, or decompresses one of version 2: whether the caller only looks (a byte), then the
     /// [`Keys`].
+    #[cfg(feature = "apr")]
     pub(crate) fn decode(&mut self, args: &mut Arguments<'_>) -> Result<Answer, Outcome> {
         let looks = args.u8()? != 0;
         let keys = Keys::read(args)?;
@@ -117,8 +117,8 @@ impl OpenFile {
         Ok(Answer { json: json.finish(), bytes: Vec::new() })
     }
 
-    #[cfg(feature = "apr")]
     /// Compares the checksum and verifies the signature of the whole file.
+    #[cfg(feature = "apr")]
     pub(crate) fn verify(&mut self, args: &mut Arguments<'_>) -> Result<Answer, Outcome> {
         self.need_whole()?;
         let mut json = Json::object();
@@ -127,8 +127,8 @@ impl OpenFile {
         Ok(Answer { json: json.finish(), bytes: Vec::new() })
     }
 
-    #[cfg(feature = "apr")]
     /// The signer as JSON, if the keys demand one.
+    #[cfg(feature = "apr")]
     fn verified(&self, args: &mut Arguments<'_>) -> Result<Option<String>, Outcome> {
         let inflated;
         let file = match &self.state {
@@ -247,8 +247,8 @@ impl OpenFile {
         Err(Failure::lacks("GGUF").into())
     }
 
-    #[cfg(feature = "apr")]
     /// The model in the file: whether its signature was verified before (a byte), then the [`Keys`].
+    #[cfg(feature = "apr")]
     pub(crate) fn load_model(&mut self, args: &mut Arguments<'_>) -> Result<NamedModel, Outcome> {
         self.need_whole()?;
         let read;
@@ -268,8 +268,8 @@ impl OpenFile {
         Ok(model)
     }
 
-    #[cfg(feature = "apr")]
     /// Reads the file anew, all of which has to be there.
+    #[cfg(feature = "apr")]
     fn read_whole(&self, looks: bool, keys: &Keys) -> Result<ModelFile, Outcome> {
         self.need_whole()?;
         let mut read = self.options;
