@@ -414,7 +414,12 @@ impl Files<'_> {
         self.report.contradictions.push(Contradiction { path: path.to_owned(), offset, problem });
     }
 
+    /// Adds a remark, unless another scan of the same bytes made it.
     fn remark(&mut self, path: &str, offset: u64, problem: Problem) {
+        let mut of_file = self.report.remarks.iter().rev().take_while(|known| known.path == path);
+        if of_file.any(|known| (known.offset, &known.problem) == (offset, &problem)) {
+            return;
+        }
         self.report.remarks.push(Remark { path: path.to_owned(), offset, problem });
     }
 

@@ -164,3 +164,16 @@ fn parts_are_named_by_their_members() {
     assert_eq!(report.parts[0].path, "a.zip!b");
     assert_eq!(report.parts[0].report.names[0].name, "system");
 }
+
+#[test]
+fn what_two_scans_find_is_reported_once() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../conformance/vectors/import/hostile/keras/module_fn.keras");
+    let bytes = std::fs::read(path).expect("a vector");
+    let report = scan_file(&bytes, &Options::DEFAULT).expect("in memory");
+    let found: Vec<_> = report.findings().map(|found| (found.member.to_owned(), found.offset, found.code)).collect();
+    let mut once = found.clone();
+    once.sort();
+    once.dedup();
+    assert_eq!(found.len(), once.len(), "{found:?}");
+    assert_eq!(found.len(), 2, "{found:?}");
+}
