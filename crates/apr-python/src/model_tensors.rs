@@ -29,6 +29,7 @@ const COMPLEX: TensorType = TensorType::Other("C128");
 ///
 /// filename: str or os.PathLike.
 /// framework, device: as for `safe_open`.
+/// key: the nested object to read, by its keys.
 /// exclude: names to leave out, with `*` for any text: for what arrays do not have.
 /// void_as_bf16: read two-byte elements without a type as bfloat16.
 ///
@@ -199,18 +200,20 @@ fn read(tensor: &Tensor<'_>, offset: u64, out: &mut [u8]) -> Result<(), model_fi
 impl ModelTensors {
     #[new]
     #[pyo3(
-        signature = (filename, framework, device=None, *, exclude=Vec::new(), void_as_bf16=false),
-        text_signature = "(filename, framework, device='cpu', *, exclude=(), void_as_bf16=False)"
+        signature = (filename, framework, device=None, *, key="", exclude=Vec::new(), void_as_bf16=false),
+        text_signature = "(filename, framework, device='cpu', *, key='', exclude=(), void_as_bf16=False)"
     )]
     fn new(
         py: Python<'_>,
         filename: PathBuf,
         framework: &str,
         device: Option<&Bound<'_, PyAny>>,
+        key: &str,
         exclude: Vec<String>,
         void_as_bf16: bool,
     ) -> PyResult<Self> {
         let mut options = foreign_tensors::Options::default();
+        options.key = key.into();
         options.exclude = exclude;
         options.void_is_bf16 = void_as_bf16;
         let framework = Framework::from_name(framework)?;

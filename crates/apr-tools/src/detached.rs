@@ -71,7 +71,7 @@ impl DetachedArgs {
         };
         let is_part = |key: &&PathBuf| {
             self.signature.is_none()
-                && !key.exists()
+                && !key.is_file()
                 && verify::signature_beside(input).is_none()
                 && matches!(Source::peek(input), Format::Foreign(_))
         };

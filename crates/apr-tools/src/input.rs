@@ -110,7 +110,6 @@ impl Model {
     ///
     /// If it cannot be read or is not valid; if it is not signed by a trusted key, or cannot be decrypted.
     pub(crate) fn undecoded(source: Source, rules: &Rules) -> Result<Self, Failure> {
-        source.check_part()?;
         match source.model_file(rules) {
             Ok(file) => Ok(Self { file, source }),
             Err(error) => Err(opening_failure(error, &source, rules)),

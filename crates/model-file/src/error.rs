@@ -55,6 +55,13 @@ located_error::errors! {
         } = "mo-model-dtype" (Usage) if "tensor-models",
             "no model has tensors of type {found}"
             => "use a file that `apr train` wrote";
+        /// A nested object was asked for in a file of a format that has none.
+        NoNestedObjects {
+            /// What the file is.
+            found: FileKind,
+        } = "mo-key" (Usage) if "foreign",
+            "{} has no nested objects that a key could name", found.title()
+            => "leave the key out";
         /// There is no code to decode the values of this type.
         UnknownEncoding {
             /// The type.

@@ -160,6 +160,8 @@ impl<R: ReadAt> ModelFile<R> {
         beside: &Beside,
         options: &OpenOptions<'_>,
     ) -> Result<Contents, Error> {
+        #[cfg(feature = "foreign")]
+        options.check_key(kind)?;
         let read = options.read_options();
         Ok(match kind {
             #[cfg(feature = "apr")]

@@ -7,6 +7,11 @@ use apr_crypto::Access;
 use apr_sealed::SealedLimits;
 use st_core::Strictness;
 
+#[cfg(feature = "foreign")]
+use crate::error::{Error, ErrorKind};
+#[cfg(feature = "foreign")]
+use crate::kind::{FileKind, ModelFormat};
+
 /// Strictness and limits of the reader of each format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
@@ -113,6 +118,17 @@ impl<'k> OpenOptions<'k> {
     pub fn with_foreign(mut self, options: foreign_tensors::Options) -> Self {
         self.foreign = options;
         self
+    }
+
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoNestedObjects`] if one is asked for and the format has none.
+    #[cfg(feature = "foreign")]
+    pub(crate) fn check_key(&self, kind: FileKind) -> Result<(), Error> {
+        if self.foreign.key.is_empty() || matches!(kind, FileKind::Model(ModelFormat::Foreign(_))) {
+            return Ok(());
+        }
+        Err(ErrorKind::NoNestedObjects { found: kind }.into())
     }
 
     /// With the key that decrypts the file and the keys whose signature it must have. A sealed file is opened with them, and the

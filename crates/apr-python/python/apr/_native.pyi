@@ -75,6 +75,7 @@ class ModelTensors:
         framework: str,
         device: str | int | None = "cpu",
         *,
+        key: str = "",
         exclude: Sequence[str] = (),
         void_as_bf16: bool = False,
     ) -> None: ...

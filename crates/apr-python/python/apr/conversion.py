@@ -16,6 +16,7 @@ def convert(
     dst: str | os.PathLike[str],
     *,
     format: str | None = None,
+    key: str = "",
     select: Iterable[str] = (),
     exclude: Iterable[str] = (),
     rename: Mapping[str, str] | None = None,
@@ -44,6 +45,7 @@ def convert(
     Args:
         src, dst: the model and the new file, whose ending says its format unless `format` does: "safetensors", "gguf", "apr1",
             "apr2", "npz", "npy".
+        key: the nested object to read, by its keys: "model", "state_dict.ema".
         select, exclude: patterns of names; `*` is any text, `?` one character. A tensor that cannot be represented has to be
             left out.
         rename: new names by patterns of the old ones: {"encoder.*": "*"}.
@@ -65,6 +67,7 @@ def convert(
     """
     options = {
         "format": format,
+        "key": key or None,
         "dequantize": dequantize,
         "compression": compression,
         "layout": layout,

@@ -29,6 +29,7 @@ class ModelFiles(Mapping[str, Any]):
         backend: str = "mmap",
         writable: bool = False,
         check: bool = True,
+        key: str = "",
         exclude: Iterable[str] = (),
         void_as_bf16: bool = False,
     ) -> None:
@@ -44,11 +45,13 @@ class ModelFiles(Mapping[str, Any]):
         self.format: str = other_format(path) or "safetensors"
         files = None
         if self.format == "safetensors":
+            if key:
+                raise ValueError("a safetensors file has no nested objects that key could name")
             self.path, files = shards(path, check=check)
         else:
             self.path = Path(path)
             self._opened[self.path] = ModelTensors(
-                path, framework, device, exclude=exclude, void_as_bf16=void_as_bf16
+                path, framework, device, key=key, exclude=exclude, void_as_bf16=void_as_bf16
             )
         self._files: dict[str, Path] = files if files is not None else dict.fromkeys(self._file(self.path), self.path)
         if exclude:
@@ -164,6 +167,7 @@ def open(
     backend: str = "mmap",
     writable: bool = False,
     check: bool = True,
+    key: str = "",
     exclude: Iterable[str] = (),
     void_as_bf16: bool = False,
 ) -> ModelFiles:
@@ -177,6 +181,7 @@ def open(
         path: where it is. A folder has one index, or none and a `model.safetensors`.
         framework, device, backend, writable: as for `apr.safetensors.safe_open`.
         check: open every shard now and compare it with the index.
+        key: the nested object to read, by its keys: "model", "state_dict.ema".
         exclude: names of tensors to leave out; `*` is any text, `?` one character.
         void_as_bf16: read two-byte elements without a type, which NumPy and MLX write for bfloat16, as such.
 
@@ -194,6 +199,7 @@ def open(
         backend=backend,
         writable=writable,
         check=check,
+        key=key,
         exclude=exclude,
         void_as_bf16=void_as_bf16,
     )

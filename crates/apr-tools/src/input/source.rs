@@ -12,7 +12,7 @@ use super::spool::Spool;
 use super::{Format, Rules, failure_of};
 use crate::args::PartArgs;
 use crate::detached::Detached;
-use crate::error::{CODE_USAGE, Failure};
+use crate::error::Failure;
 use crate::foreign;
 use crate::secrets::Keys;
 use crate::terminal::Console;
@@ -109,19 +109,6 @@ impl Source {
         match self.kind.fits(&self.label) {
             true => Ok(()),
             false => Err(foreign::not_a_model(self.kind, &self.label)),
-        }
-    }
-
-    /// # Errors
-    ///
-    /// If a part is asked for of a format that has none.
-    pub(crate) fn check_part(&self) -> Result<(), Failure> {
-        match (&self.part.part, self.format()) {
-            (Some(_), format) if !matches!(format, Format::Foreign(_)) => {
-                let what = format!("{} has no nested objects that --key could name", format.title());
-                Err(Failure::new(CODE_USAGE, what).in_file(&self.label).help("leave --key out"))
-            }
-            _ => Ok(()),
         }
     }
 

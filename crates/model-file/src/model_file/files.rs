@@ -51,6 +51,8 @@ impl ModelFile<FileSource> {
             if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json")) {
                 return Self::open_set(path, options);
             }
+            #[cfg(feature = "foreign")]
+            options.check_key(kind)?;
             let read = &options.read_options().safetensors;
             let file = st_mmap::SafeTensorsFile::from_source(source, path, read)?;
             return Ok(Self::of_files(SafeTensors::File(file)));
@@ -92,6 +94,8 @@ impl ModelFile<FileSource> {
 
     /// Opens a folder or an index of shards.
     fn open_set(path: &Path, options: &OpenOptions<'_>) -> Result<Self, Error> {
+        #[cfg(feature = "foreign")]
+        options.check_key(FileKind::Model(ModelFormat::SafeTensors))?;
         let read = &options.read_options().safetensors;
         let set = ShardedSafeTensors::open_with(path, read)?;
         Ok(Self::of_files(match set.index() {

@@ -167,10 +167,12 @@ fn parts_are_named_by_their_members() {
 
 #[test]
 fn what_two_scans_find_is_reported_once() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../conformance/vectors/import/hostile/keras/module_fn.keras");
+    let path =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../conformance/vectors/import/hostile/keras/module_fn.keras");
     let bytes = std::fs::read(path).expect("a vector");
     let report = scan_file(&bytes, &Options::DEFAULT).expect("in memory");
-    let found: Vec<_> = report.findings().map(|found| (found.member.to_owned(), found.offset, found.code)).collect();
+    let found: Vec<_> =
+        report.findings().map(|found| (found.member.to_owned(), found.offset, found.code)).collect();
     let mut once = found.clone();
     once.sort();
     once.dedup();
