@@ -170,7 +170,7 @@ def test_a_nested_object_is_chosen_by_its_key(tmp_path):
     apr.convert(path, tmp_path / "part.safetensors", key=key)
     assert set(apr.open(tmp_path / "part.safetensors")) <= below
     with pytest.raises(apr.AprError, match="no such key") as caught:
-        apr.open(path, key="none")
+        apr.open(path, key="nothing")
     assert caught.value.code == "ft-key"
     np.save(tmp_path / "a.npy", np.ones(2))
     with pytest.raises(apr.AprError, match="no nested objects"):
