@@ -2,6 +2,7 @@
 //!
 //! One package at a time: in a whole-workspace build one member switches on what another forgot to ask for.
 
+use crate::parallel::side_by_side;
 use crate::process::{capture, cargo, display};
 use crate::task::{Failure, Outcome, Session};
 use crate::workspace::{Package, Workspace};
@@ -14,22 +15,16 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     {
         return Err(Failure::Usage(format!("`{unknown}` is no crate of the workspace")));
     }
-    let chosen = workspace.packages.iter().filter(|package| args.is_empty() || args.contains(&package.name));
+    let chosen: Vec<&Package> =
+        workspace.packages.iter().filter(|package| args.is_empty() || args.contains(&package.name)).collect();
+    // A check of one crate keeps one core busy, and locks its folder.
+    let checked = side_by_side(&chosen, |worker, package| check(session, package, worker));
     let mut failed = Vec::new();
     let mut builds = 0;
-    for package in chosen {
-        for combination in combinations(package) {
-            let mut command = cargo(session, &["check", "--quiet", "--package", &package.name]);
-            command.args(&combination);
-            eprintln!("$ {}", display(&command));
-            let captured = capture(&mut command)?;
-            eprint!("{}", captured.stderr);
-            builds += 1;
-            // A warning here is code that only another feature uses.
-            if !captured.success || captured.stderr.contains("warning: ") {
-                failed.push(format!("{} {}", package.name, combination.join(" ")));
-            }
-        }
+    for checked in checked {
+        let (number, of_package) = checked?;
+        builds += number;
+        failed.extend(of_package);
     }
     if failed.is_empty() {
         println!("features: each crate alone, builds: {builds}");
@@ -37,6 +32,26 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     } else {
         Err(format!("does not build without warning:\n  {}", failed.join("\n  ")).into())
     }
+}
+
+/// Checks every combination of one crate: how many there are, and which do not build without a warning.
+fn check(session: &Session, package: &Package, worker: usize) -> Result<(usize, Vec<String>), Failure> {
+    let combinations = combinations(package);
+    let mut failed = Vec::new();
+    for combination in &combinations {
+        let mut command = cargo(session, &["check", "--quiet", "--package", &package.name]);
+        command.args(combination);
+        if worker > 0 {
+            command.arg("--target-dir").arg(session.scratch(&format!("features-{worker}")));
+        }
+        let captured = capture(&mut command)?;
+        eprint!("$ {}\n{}", display(&command), captured.stderr);
+        // A warning here is code that only another feature uses.
+        if !captured.success || captured.stderr.contains("warning: ") {
+            failed.push(format!("{} {}", package.name, combination.join(" ")));
+        }
+    }
+    Ok((combinations.len(), failed))
 }
 
 /// The feature arguments to try; a crate without features has only one build.

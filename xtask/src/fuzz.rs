@@ -1,11 +1,10 @@
 //! `fuzz`: every target for some seconds, starting from the conformance vectors; as many at a time as there are cores.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
 
+use crate::parallel::side_by_side;
 use crate::process::{display, find_tool, nightly_cargo, path_with, step};
 use crate::task::{Failure, Outcome, Session, skipped};
 use crate::workspace::Workspace;
@@ -37,10 +36,10 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let builds: Vec<&[String]> =
         if chosen.len() == targets.len() { vec![&[]] } else { chosen.chunks(1).collect() };
     for target in builds {
-        let mut build = nightly(session, &tool, &["fuzz", "build"])?;
+        let mut build = nightly(session, &tool, &["fuzz", "build"], seconds)?;
         step(build.args(target))?;
     }
-    let reports = side_by_side(&chosen, |target| fuzz_one(session, &tool, target, seconds));
+    let reports = side_by_side(&chosen, |_, target| fuzz_one(session, &tool, target, seconds));
     let mut findings = 0;
     let mut failures = Vec::new();
     for report in reports {
@@ -58,26 +57,12 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
 }
 
-/// Results of `work` for each item, in order. A fuzzer uses one core; as many run at a time as there are cores.
-fn side_by_side<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync) -> Vec<O> {
-    let next = AtomicUsize::new(0);
-    let take = || {
-        let at = next.fetch_add(1, Ordering::Relaxed);
-        items.get(at).map(|item| (at, work(item)))
-    };
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let mut done: Vec<_> = thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..cores).map(|_| scope.spawn(|| core::iter::from_fn(take).collect::<Vec<_>>())).collect();
-        workers.into_iter().flat_map(|worker| worker.join().expect("work ends without a panic")).collect()
-    });
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, made)| made).collect()
-}
-
-/// Nightly cargo with cargo-fuzz.
-fn nightly(session: &Session, tool: &Path, args: &[&str]) -> Result<Command, Failure> {
+/// Nightly cargo with cargo-fuzz. For runs of a few seconds, optimizing takes longer than it saves.
+fn nightly(session: &Session, tool: &Path, args: &[&str], seconds: u64) -> Result<Command, Failure> {
     let mut command = nightly_cargo(session, args).ok_or("the nightly toolchain went away")?;
+    if seconds < DEFAULT_SECONDS {
+        command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+    }
     let c_flags = std::env::var("CFLAGS").unwrap_or_default();
     command.env("PATH", path_with(tool)).env("CFLAGS", format!("{c_flags} {C_FLAGS}"));
     Ok(command)
@@ -124,7 +109,7 @@ fn fuzz_one(session: &Session, tool: &Path, target: &str, seconds: u64) -> Resul
     // What the fuzzer learns goes to the first folder; the others are only read.
     let learned = session.scratch("fuzz").join(target);
     fs::create_dir_all(&learned).map_err(|error| format!("{}: {error}", learned.display()))?;
-    let mut command = nightly(session, tool, &["fuzz", "run", target])?;
+    let mut command = nightly(session, tool, &["fuzz", "run", target], seconds)?;
     command.arg(&learned);
     let seeds = session.scratch("fuzz").join("seeds").join(target);
     copy_seeds(&session.root().join(vectors_of(target)), &seeds)
@@ -266,13 +251,6 @@ mod tests {
         assert_eq!(choice(&[], &targets), Ok((DEFAULT_SECONDS, words(&["a", "b"]))));
         assert_eq!(choice(&words(&["b", "7"]), &targets), Ok((7, words(&["b"]))));
         assert!(choice(&words(&["c"]), &targets).is_err());
-    }
-
-    #[test]
-    fn what_is_done_side_by_side_keeps_its_order() {
-        let numbers: Vec<u32> = (0..100).collect();
-        assert_eq!(side_by_side(&numbers, |number| number * 2), (0..200).step_by(2).collect::<Vec<_>>());
-        assert!(side_by_side(&[0; 0], |number| *number).is_empty());
     }
 
     #[test]

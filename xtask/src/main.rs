@@ -26,6 +26,7 @@ mod nostd;
 mod npm;
 mod package;
 mod page;
+mod parallel;
 mod peers;
 mod process;
 mod python;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::firmware::{TARGET as MICROCONTROLLER, has_target};
+use crate::parallel::side_by_side;
 use crate::process::{capture, cargo, display};
 use crate::task::{Failure, Outcome, Session};
 use crate::workspace::Workspace;
@@ -78,23 +79,32 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let workspace = Workspace::load(session, "Cargo.toml")?;
     let folder = workspace.target_dir.join("nostd");
     let is_chosen = |promise: &&Promise| args.is_empty() || args.iter().any(|name| name == promise.name);
-    for promise in CRATES.iter().filter(is_chosen) {
-        let without = probe(session, &folder, promise, promise.features, OF_ITS_OWN)?;
-        build(&mut command(session, "check", &folder, &without))?;
-        println!("nostd: {} is without std on the host", promise.name);
-
-        if !has_std_feature(session, promise)? {
-            continue;
-        }
-        let with = probe(session, &folder, promise, &[promise.features, &["std"]].concat(), OF_ITS_OWN)?;
-        let captured = capture(&mut command(session, "check", &folder, &with))?;
-        if captured.success || !captured.stderr.contains(DUPLICATE_ITEM) {
-            let text = captured.stderr;
-            return Err(format!("{} with std does not meet {DUPLICATE_ITEM}:\n{text}", promise.name).into());
-        }
-        println!("nostd: {} with std is caught ({DUPLICATE_ITEM})", promise.name);
-    }
+    let chosen: Vec<&Promise> = CRATES.iter().filter(is_chosen).collect();
+    // Workers have folders of their own: a build locks its folder.
+    let checked = side_by_side(&chosen, |worker, promise| {
+        on_host(session, &folder.join(format!("host-{worker}")), promise)
+    });
+    checked.into_iter().collect::<Result<(), Failure>>()?;
     if args.is_empty() { bare(session, &folder) } else { Ok(()) }
+}
+
+/// Whether a crate is without std, and found out where it is not.
+fn on_host(session: &Session, folder: &Path, promise: &Promise) -> Outcome {
+    let without = probe(session, folder, promise, promise.features, OF_ITS_OWN)?;
+    build(&mut command(session, "check", folder, &without))?;
+    println!("nostd: {} is without std on the host", promise.name);
+
+    if !has_std_feature(session, promise)? {
+        return Ok(());
+    }
+    let with = probe(session, folder, promise, &[promise.features, &["std"]].concat(), OF_ITS_OWN)?;
+    let captured = capture(&mut command(session, "check", folder, &with))?;
+    if captured.success || !captured.stderr.contains(DUPLICATE_ITEM) {
+        let text = captured.stderr;
+        return Err(format!("{} with std does not meet {DUPLICATE_ITEM}:\n{text}", promise.name).into());
+    }
+    println!("nostd: {} with std is caught ({DUPLICATE_ITEM})", promise.name);
+    Ok(())
 }
 
 fn has_std_feature(session: &Session, promise: &Promise) -> Result<bool, Failure> {
