@@ -20,7 +20,7 @@ fuzz_target!(|input: &[u8]| {
         8 => options = options.with_access(Access::default().with_recipient(&secret)),
         _ => {}
     }
-    let kind = FileKind::of(input);
+    let Ok(kind) = FileKind::of_source(&input) else { return };
     let file = match ModelFile::from_bytes(input, &options) {
         Ok(file) => file,
         Err(error) => return sound(&error),

@@ -16,6 +16,8 @@ use crate::tensor::{Origin, Tensor};
 /// What was read of a file of another program. Nothing of the tensors has been read.
 #[derive(Debug)]
 pub struct Foreign {
+    /// As detected: that of the compressed file, where its reader decompresses it.
+    format: Format,
     model: Model,
     /// In the order of the tensors.
     shapes: Vec<Vec<usize>>,
@@ -73,7 +75,11 @@ impl Foreign {
             dims.collect::<Result<_, _>>().map_err(too_large)
         });
         let shapes = shapes.collect::<Result<_, Error>>()?;
-        Ok(Self { model, shapes, decoded: Cache::default() })
+        Ok(Self { format, model, shapes, decoded: Cache::default() })
+    }
+
+    pub(crate) const fn format(&self) -> Format {
+        self.format
     }
 
     /// What was read.

@@ -216,7 +216,7 @@ impl<R: ReadAt> ModelFile<R> {
             #[cfg(feature = "gguf")]
             Contents::Gguf(_) => ModelFormat::Gguf,
             #[cfg(feature = "foreign")]
-            Contents::Foreign(file) => ModelFormat::Foreign(file.model().format()),
+            Contents::Foreign(file) => ModelFormat::Foreign(file.format()),
             #[cfg(feature = "sealed")]
             Contents::Sealed(_) => ModelFormat::Sealed,
         }
