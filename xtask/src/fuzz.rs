@@ -36,7 +36,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let builds: Vec<&[String]> =
         if chosen.len() == targets.len() { vec![&[]] } else { chosen.chunks(1).collect() };
     for target in builds {
-        let mut build = nightly(session, &tool, &["fuzz", "build"], seconds)?;
+        let mut build = nightly(session, &tool, &["fuzz", "build"])?;
         step(build.args(target))?;
     }
     let reports = side_by_side(&chosen, |_, target| fuzz_one(session, &tool, target, seconds));
@@ -57,12 +57,9 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
 }
 
-/// Nightly cargo with cargo-fuzz. For runs of a few seconds, optimizing takes longer than it saves.
-fn nightly(session: &Session, tool: &Path, args: &[&str], seconds: u64) -> Result<Command, Failure> {
+/// Nightly cargo with cargo-fuzz.
+fn nightly(session: &Session, tool: &Path, args: &[&str]) -> Result<Command, Failure> {
     let mut command = nightly_cargo(session, args).ok_or("the nightly toolchain went away")?;
-    if seconds < DEFAULT_SECONDS {
-        command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
-    }
     let c_flags = std::env::var("CFLAGS").unwrap_or_default();
     command.env("PATH", path_with(tool)).env("CFLAGS", format!("{c_flags} {C_FLAGS}"));
     Ok(command)
@@ -109,7 +106,7 @@ fn fuzz_one(session: &Session, tool: &Path, target: &str, seconds: u64) -> Resul
     // What the fuzzer learns goes to the first folder; the others are only read.
     let learned = session.scratch("fuzz").join(target);
     fs::create_dir_all(&learned).map_err(|error| format!("{}: {error}", learned.display()))?;
-    let mut command = nightly(session, tool, &["fuzz", "run", target], seconds)?;
+    let mut command = nightly(session, tool, &["fuzz", "run", target])?;
     command.arg(&learned);
     let seeds = session.scratch("fuzz").join("seeds").join(target);
     copy_seeds(&session.root().join(vectors_of(target)), &seeds)

@@ -80,6 +80,23 @@ fn descriptions_do_not_depend_on_where_the_bytes_are() {
 }
 
 #[test]
+fn files_of_other_programs_have_the_format_that_was_detected() {
+    let mut opened = 0;
+    for ending in
+        ["pt", "pth", "npz", "npy", "onnx", "h5", "keras", "joblib", "pkl", "gz", "msgpack", "tflite"]
+    {
+        for path in files("import", ending) {
+            let source = FileSource::new(fs::File::open(&path).unwrap()).unwrap();
+            let kind = FileKind::of_source(&source).unwrap();
+            let Ok(file) = ModelFile::read(source, &strict()) else { continue };
+            opened += 1;
+            assert_eq!(file.format(), kind.expected(), "{}", path.display());
+        }
+    }
+    assert!(opened > 100, "{opened}");
+}
+
+#[test]
 fn tensors_of_every_vector_are_as_long_as_described() {
     for ending in ["safetensors", "apr", "gguf"] {
         for path in files(".", ending) {
