@@ -12,6 +12,7 @@ pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod inspect;
 pub(crate) mod key;
+pub(crate) mod key_or_part;
 pub(crate) mod keygen;
 pub(crate) mod license;
 pub(crate) mod man;

@@ -9,10 +9,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use durable_file::Scratch;
 
-use crate::args::{PartArgs, VoidArg};
 use crate::commands::verify;
 use crate::error::{CODE_USAGE, Failure};
-use crate::input::{Format, Source};
 use crate::secrets::{HEADING, Verifier, load_verifier};
 use crate::terminal::Console;
 use crate::terminal::escape;
@@ -25,10 +23,10 @@ const PIECE_LEN: u64 = 64 << 20;
 pub(crate) struct DetachedArgs {
     /// Require a signature beside the file (minisign or model signing) by this public key, and use the bytes that were verified.
     #[arg(long, value_name = "KEY-OR-FILE", help_heading = HEADING)]
-    key: Option<PathBuf>,
+    pub(crate) key: Option<PathBuf>,
     /// The signature for --key [default: FILE.minisig; FILE.sig].
     #[arg(long, value_name = "SIG", requires = "key", help_heading = HEADING)]
-    signature: Option<PathBuf>,
+    pub(crate) signature: Option<PathBuf>,
 }
 
 /// Whose signature must exist beside a file, and where.
@@ -47,57 +45,6 @@ impl DetachedArgs {
     pub(crate) fn load(&self) -> Result<Option<Detached>, Failure> {
         let Some(key) = &self.key else { return Ok(None) };
         Ok(Some(Detached { key: load_verifier(key)?, signature: self.signature.clone() }))
-    }
-}
-
-/// What `--key` of a command that reads any format says about IN.
-#[derive(Debug, Default)]
-pub(crate) struct SignedPart {
-    detached: Option<Detached>,
-    part: PartArgs,
-}
-
-impl DetachedArgs {
-    /// What `--key` means: a public key, or the nested object of a file of another program. It is the latter only of such a file, without a
-    /// signature beside it, and if it is no key and the name of no file.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`load`](Self::load).
-    pub(crate) fn load_or_part(&self, input: &Path, void: VoidArg) -> Result<SignedPart, Failure> {
-        let failure = match self.load() {
-            Ok(detached) => return Ok(SignedPart { detached, part: PartArgs { part: None, void } }),
-            Err(failure) => failure,
-        };
-        let is_part = |key: &&PathBuf| {
-            self.signature.is_none()
-                && !key.is_file()
-                && verify::signature_beside(input).is_none()
-                && matches!(Source::peek(input), Format::Foreign(_))
-        };
-        match self.key.as_ref().filter(is_part).and_then(|key| key.to_str()) {
-            Some(part) => {
-                Ok(SignedPart { detached: None, part: PartArgs { part: Some(part.to_owned()), void } })
-            }
-            None => Err(failure),
-        }
-    }
-}
-
-impl SignedPart {
-    /// Opens what was meant.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Source::open_verified`].
-    pub(crate) fn open(&self, input: &Path, console: &Console) -> Result<Source, Failure> {
-        if let Some(part) = &self.part.part {
-            let part = escape::cut(part, 60);
-            console.remark(format_args!(
-                "--key names the object `{part}` in the file; no signature was verified"
-            ));
-        }
-        Ok(Source::open_verified(input, self.detached.as_ref(), console)?.with_part(&self.part))
     }
 }
 

@@ -1,6 +1,7 @@
 //! How model files are read.
 
 use clap::Args;
+use foreign_tensors::Options;
 
 use crate::input::Rules;
 
@@ -24,10 +25,10 @@ pub(crate) struct TrustedArg {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PartArgs {
     /// Read only this nested object of a file of another program, by its keys: model, state_dict.ema.
-    #[arg(long = "key", value_name = "PART")]
-    pub(crate) part: Option<String>,
+    #[arg(long, value_name = "PART")]
+    key: Option<String>,
     #[command(flatten)]
-    pub(crate) void: VoidArg,
+    void: VoidArg,
 }
 
 /// Elements of two bytes without a type.
@@ -35,7 +36,7 @@ pub(crate) struct PartArgs {
 pub(crate) struct VoidArg {
     /// Read two-byte elements without a type as BF16: NumPy, MLX and ml_dtypes write bfloat16 so.
     #[arg(long = "void-as-bf16")]
-    pub(crate) is_bf16: bool,
+    is_bf16: bool,
 }
 
 /// What commands accept that go on working with a model.
@@ -46,6 +47,23 @@ pub(crate) struct PayloadArgs {
     allow_unverified: bool,
     #[command(flatten)]
     trusted: TrustedArg,
+}
+
+impl PartArgs {
+    /// How the file is read.
+    pub(crate) fn options(&self) -> Options {
+        self.void.options_of(self.key.as_deref().unwrap_or_default())
+    }
+}
+
+impl VoidArg {
+    /// How the nested object with these keys is read; that of no keys is the whole file.
+    pub(crate) fn options_of(self, key: &str) -> Options {
+        let mut options = Options::default();
+        options.key = key.to_owned();
+        options.void_is_bf16 = self.is_bf16;
+        options
+    }
 }
 
 impl CompatArg {

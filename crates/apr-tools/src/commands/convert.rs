@@ -18,7 +18,8 @@ pub(crate) use self::lost::parts as lost_parts;
 pub(crate) use self::target::{FormatArg, Target, TargetArgs, remark_on_size};
 use crate::args::glob::{Rename, Selection};
 use crate::args::{CompatArg, DequantizeArg, INPUT_HELP, LayoutArgs, PayloadArgs, VoidArg, WriteArgs};
-use crate::detached::{DetachedArgs, SignedPart};
+use crate::commands::key_or_part::KeyOrPart;
+use crate::detached::DetachedArgs;
 use crate::error::{CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
 use crate::input::{Format, Model, Rules, Tensor};
 use crate::output::ending::Ending;
@@ -136,7 +137,7 @@ pub(crate) struct Request<'a> {
     pub(crate) dequantize: Option<Dtype>,
     pub(crate) renames: Vec<Rename>,
     pub(crate) metadata: MetadataEdit,
-    pub(crate) signed_part: SignedPart,
+    pub(crate) key: KeyOrPart,
     /// What becomes of blocks that the format has no type for.
     pub(crate) blocks: Blocks,
 }
@@ -159,7 +160,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         renames: args.rename.iter().map(|rule| Rename::parse(rule)).collect::<Result<_, _>>()?,
         metadata: MetadataEdit::new(args)?,
         output: args.write.output(&args.output, console)?,
-        signed_part: args.detached.load_or_part(&args.input, args.void)?,
+        key: KeyOrPart::new(&args.detached, args.void, &args.input)?,
         blocks: Blocks::Exact,
     };
     rewrite(request, console)
@@ -171,9 +172,9 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
 ///
 /// Those of [`run`].
 pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exit, Failure> {
-    let Request { input, rules, target, output, layout, dequantize, renames, blocks, .. } = request;
+    let Request { input, rules, target, output, layout, dequantize, renames, blocks, key, .. } = request;
     let Output { destination, overwrite, run } = output;
-    let source = request.signed_part.open(input, console)?;
+    let source = key.open(input, console)?;
     let model = Model::from_source(source, &rules)?;
     if let Some(disagreement) = Ending::disagreement(model.format(), model.label()) {
         console.remark(disagreement);

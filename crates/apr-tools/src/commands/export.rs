@@ -9,7 +9,7 @@ use st_core::WriteOptions;
 use crate::args::glob::Selection;
 use crate::args::{CompatArg, DequantizeArg, INPUT_HELP, LayoutArgs, PayloadArgs, WriteArgs};
 use crate::commands::convert::{self, Blocks, FormatArg, MetadataEdit, Request, Target, TargetArgs};
-use crate::detached::SignedPart;
+use crate::commands::key_or_part::KeyOrPart;
 use crate::error::{Exit, Failure};
 use crate::output::Run;
 use crate::terminal::Console;
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         dequantize: args.dequantize.dtype(),
         renames: Vec::new(),
         metadata: MetadataEdit::default(),
-        signed_part: SignedPart::default(),
+        key: KeyOrPart::default(),
         blocks: Blocks::Nearest,
     };
     let exit = convert::rewrite(request, console)?;

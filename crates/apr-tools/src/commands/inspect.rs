@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         return sealed::run(args, &source, console);
     }
     let keys = args.keys.load([path])?;
-    let source = source.with_keys(&Rc::new(keys)).with_part(&args.part);
+    let source = source.with_keys(&Rc::new(keys)).with_foreign(args.part.options());
     if source.format() != Format::AprV1 {
         source.keys().refuse_for(source.format().title(), path)?;
     }

@@ -26,6 +26,7 @@ use crate::architecture::{note_on_architecture, note_on_header};
 use crate::args::glob::Selection;
 use crate::args::{CompatArg, INPUT_HELP, Listed, PayloadArgs, VoidArg, WriteArgs};
 use crate::commands::convert;
+use crate::commands::key_or_part::KeyOrPart;
 use crate::detached::DetachedArgs;
 use crate::error::{
     CODE_NOT_CARRIED, CODE_NOTHING_CONVERTED, CODE_NOTHING_SELECTED, CODE_OUTPUT_FORMAT, CODE_USAGE, Exit,
@@ -204,7 +205,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let output = args.write.output(&args.output, console)?;
     let wanted = Wanted::new(args, &output.destination)?;
     let rules = args.payload.apply(args.compat.rules());
-    let source = args.detached.load_or_part(&args.input, args.void)?.open(&args.input, console)?;
+    let source = KeyOrPart::new(&args.detached, args.void, &args.input)?.open(&args.input, console)?;
     let model = Model::from_source(source, &rules)?;
     let label = model.label().to_owned();
     let in_model = |failure: Failure| failure.in_file(&label);

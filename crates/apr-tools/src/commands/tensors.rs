@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let rules = args.trusted.apply(args.compat.rules()).with_unchecked_signatures();
     let path = args.input.as_path();
     let source = Source::open(path)?.with_keys(&Rc::new(args.keys.load([path])?));
-    let model = Model::from_source(source.with_part(&args.part), &rules)?;
+    let model = Model::from_source(source.with_foreign(args.part.options()), &rules)?;
     let mut tensors = model.tensors()?;
     tensors.retain(|tensor| args.selection.includes(tensor.name()));
     let digests = if args.digest { Some(digests(&tensors, console)?) } else { None };

@@ -10,7 +10,6 @@ use read_at::FileSource;
 
 use super::spool::Spool;
 use super::{Format, Rules, failure_of};
-use crate::args::PartArgs;
 use crate::detached::Detached;
 use crate::error::Failure;
 use crate::foreign;
@@ -30,7 +29,8 @@ pub(crate) struct Source {
     /// Whether a signature beside the file was verified.
     is_verified: bool,
     keys: Rc<Keys>,
-    part: PartArgs,
+    /// With what a file of another program is read.
+    foreign: foreign_tensors::Options,
     /// The file of another program that a folder holds.
     of_folder: Option<PathBuf>,
 }
@@ -53,7 +53,7 @@ impl Source {
             copy: None,
             is_verified: false,
             keys: Rc::default(),
-            part: PartArgs::default(),
+            foreign: foreign_tensors::Options::default(),
             of_folder,
         })
     }
@@ -95,10 +95,10 @@ impl Source {
         self
     }
 
-    /// With what is read of a file of another program.
+    /// With what a file of another program is read.
     #[must_use]
-    pub(crate) fn with_part(mut self, part: &PartArgs) -> Self {
-        self.part = part.clone();
+    pub(crate) fn with_foreign(mut self, options: foreign_tensors::Options) -> Self {
+        self.foreign = options;
         self
     }
 
@@ -139,10 +139,7 @@ impl Source {
 
     /// How it is opened.
     pub(crate) fn options(&self, rules: &Rules) -> OpenOptions<'_> {
-        let mut foreign = foreign_tensors::Options::default();
-        foreign.key = self.part.part.clone().unwrap_or_default();
-        foreign.void_is_bf16 = self.part.void.is_bf16;
-        let options = OpenOptions::new().with_read_options(*rules).with_foreign(foreign);
+        let options = OpenOptions::new().with_read_options(*rules).with_foreign(self.foreign.clone());
         match self.keys.is_given() {
             true => options.with_access(self.keys.decryption().with_trust(self.keys.trusted().trust())),
             false => options,
@@ -156,7 +153,16 @@ impl Source {
     /// Those of [`ModelFile::open`].
     pub(crate) fn model_file(&self, rules: &Rules) -> Result<ModelFile<FileSource>, model_file::Error> {
         let options = self.options(rules);
-        match self.file.take() {
+        let file = self.file.take();
+        if self.is_temporary() && matches!(self.format(), Format::Foreign(_)) {
+            // The files beside it are not those of the model, and others may have put them there.
+            let file = match file {
+                Some(file) => file,
+                None => regular(self.path())?,
+            };
+            return ModelFile::read(file, &options);
+        }
+        match file {
             Some(file) => ModelFile::from_file(file, self.kind, self.path(), &options),
             None => ModelFile::open(self.path(), &options),
         }
@@ -167,19 +173,28 @@ impl Source {
         self.relabel(failure_of(error, "read the header", &self.label))
     }
 
+    /// Whether its bytes are in a temporary file.
+    fn is_temporary(&self) -> bool {
+        self.spool.is_some() || self.copy.is_some()
+    }
+
     /// The failure with the name the user knows: of this one file, nothing else is named by it.
     pub(crate) fn relabel(&self, failure: Failure) -> Failure {
-        match self.spool.is_some() || self.copy.is_some() {
+        match self.is_temporary() {
             true => failure.in_place_of_file(&self.label),
             false => failure.in_file(&self.label),
         }
     }
 }
 
+fn regular(path: &Path) -> Result<FileSource, durable_file::Error> {
+    let regular = durable_file::open_regular(path, u64::MAX)?;
+    let len = regular.len();
+    Ok(FileSource::with_len(regular.into_file(), len))
+}
+
 /// The kind of a regular file, and the file; of what is not one, no kind.
 fn detected(path: &Path) -> (FileKind, Option<FileSource>) {
-    let Ok(regular) = durable_file::open_regular(path, u64::MAX) else { return (FileKind::Unknown, None) };
-    let len = regular.len();
-    let file = FileSource::with_len(regular.into_file(), len);
+    let Ok(file) = regular(path) else { return (FileKind::Unknown, None) };
     (FileKind::of_source(&file).unwrap_or(FileKind::Unknown), Some(file))
 }

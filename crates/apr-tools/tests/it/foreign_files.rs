@@ -171,3 +171,23 @@ fn a_folder_of_another_program_is_opened() {
     let ran = sandbox.run(&["convert", "hub", "model.safetensors"]);
     assert_eq!(ran.exit, 0, "{}", ran.stderr);
 }
+
+#[test]
+fn files_beside_a_temporary_copy_are_not_those_of_the_model() {
+    let sandbox = Sandbox::with_models();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/import/onnx/ext_one");
+    let [model, weights] =
+        ["model.onnx", "weights.bin"].map(|name| std::fs::read(folder.join(name)).unwrap());
+    sandbox.write("model.onnx", &model);
+    sandbox.write("weights.bin", &weights);
+    sandbox.write_temporary("weights.bin", &weights);
+    assert_eq!(sandbox.run(&["tensors", "model.onnx"]).exit, 0);
+    assert_eq!(sandbox.run(&["sign", "model.onnx", "--key", "maker.key"]).exit, 0);
+    let signed = ["convert", "model.onnx", "out.safetensors", "--key", "maker.key.pub"];
+    for ran in [sandbox.run_with_input(&["tensors", "-"], &model), sandbox.run(&signed)] {
+        assert_ne!(ran.exit, 0, "{}", ran.stdout);
+        assert!(ran.stderr.contains("ft-companion-missing"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("/tmp/weights.bin"), "{}", ran.stderr);
+    }
+    assert!(!sandbox.path("out.safetensors").exists());
+}

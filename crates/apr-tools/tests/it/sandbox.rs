@@ -213,6 +213,11 @@ impl Sandbox {
         (ran.exit, value)
     }
 
+    /// A file in the folder for temporary files.
+    pub(crate) fn write_temporary(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.base.join("tmp").join(name), bytes).unwrap();
+    }
+
     /// Files the program left in the folder for temporary files.
     pub(crate) fn leftovers(&self) -> Vec<PathBuf> {
         fs::read_dir(self.base.join("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect()
