@@ -1,5 +1,6 @@
 //! The input of a command: a file, a set of shards, or standard input.
 
+mod copies;
 mod folder;
 mod sealed;
 mod source;
@@ -17,6 +18,7 @@ use model_file::{ErrorKind, FileKind, ModelFile, OpenOptions, SafeTensors};
 use read_at::FileSource;
 use st_core::ShardProblem;
 
+pub(crate) use self::copies::Copies;
 pub(crate) use self::folder::holds_model;
 pub(crate) use self::source::Source;
 pub(crate) use self::tensor::{Tensor, Totals, common_name, decodable};

@@ -21,7 +21,7 @@ use crate::args::{CompatArg, DequantizeArg, INPUT_HELP, LayoutArgs, PayloadArgs,
 use crate::commands::key_or_part::KeyOrPart;
 use crate::detached::DetachedArgs;
 use crate::error::{CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
-use crate::input::{Format, Model, Rules, Tensor};
+use crate::input::{Copies, Format, Model, Rules};
 use crate::output::ending::Ending;
 use crate::output::rewrite::{self, Job, Plan};
 use crate::output::{Destination, Output};
@@ -180,14 +180,13 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
         console.remark(disagreement);
     }
     let table = model.table().filter(|_| blocks == Blocks::Nearest || target.is_gguf());
-    let mut all = match table {
+    let all = match table {
         Some(table) => vec![table],
         None => model.tensors()?,
     };
-    // One copy is written; the metadata says which names stand for it.
-    all.retain(|tensor| tensor.alias_of().is_none());
-    let mut selected: Vec<Tensor<'_>> =
-        all.iter().filter(|tensor| request.selection.includes(tensor.name())).copied().collect();
+    let mut copies = Copies::of(&all, |name| request.selection.includes(name));
+    let is_all = copies.tensors.len() + copies.aliases.len() == all.len();
+    let mut selected = core::mem::take(&mut copies.tensors);
     if selected.is_empty() && !all.is_empty() {
         return Err(Failure::new(CODE_NOTHING_SELECTED, "no tensor is selected").in_file(input));
     }
@@ -196,7 +195,8 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
     if !renames.is_empty() && n_renamed == 0 {
         console.remark("no tensor has a name that --rename applies to");
     }
-    let Edited { mut metadata, mut lost } = request.metadata.apply(&model, &rules, console)?;
+    let Edited { mut metadata, mut lost } =
+        request.metadata.apply(&model, &copies, &renames, &rules, console)?;
     if let Some(entries) = metadata.as_mut().filter(|_| table.is_some()) {
         // A single tensor of values is not the model that stores such a list.
         entries.remove(apr_models::MODEL_KEY);
@@ -218,7 +218,7 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
         metadata.iter_mut().for_each(|entries| entries::set_dequantized(entries, Dtype::F32));
     }
     lost.extend(changed);
-    let is_whole = n_renamed == 0 && selected.len() == all.len();
+    let is_whole = n_renamed == 0 && is_all;
     let lost_parts = lost::parts(&model, format).map_err(|failure| failure.in_file(input))?;
     lost.extend(lost_parts);
     let mut job =
@@ -280,16 +280,32 @@ struct Edited {
 }
 
 impl MetadataEdit {
-    fn apply(&self, model: &Model, rules: &Rules, console: &Console) -> Result<Edited, Failure> {
+    fn apply(
+        &self,
+        model: &Model,
+        copies: &Copies<'_>,
+        renames: &[Rename],
+        rules: &Rules,
+        console: &Console,
+    ) -> Result<Edited, Failure> {
         let of = |model: &Model| match model.format() {
             Format::SafeTensors => Ok((rewrite::metadata_of(model, console)?, Vec::new())),
             _ => model.entries().map(|exported| (Some(exported.entries), exported.lost)),
         };
-        let (mut metadata, lost) = match &self.base {
+        let (mut metadata, mut lost) = match &self.base {
             Base::Input => of(model)?,
             Base::File(path) => of(&Model::open(path, rules)?)?,
             Base::Nothing => (None, Vec::new()),
         };
+        match &mut metadata {
+            Some(entries) => copies.record(entries, |name| renamed(name, renames)),
+            None => lost.extend(
+                copies
+                    .aliases
+                    .iter()
+                    .map(|(alias, kept)| format!("the name `{alias}` of the tensor `{kept}`")),
+            ),
+        }
         for key in &self.unset {
             let was_there = metadata
                 .as_mut()

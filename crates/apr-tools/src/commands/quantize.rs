@@ -32,7 +32,7 @@ use crate::error::{
     CODE_NOT_CARRIED, CODE_NOTHING_CONVERTED, CODE_NOTHING_SELECTED, CODE_OUTPUT_FORMAT, CODE_USAGE, Exit,
     Failure,
 };
-use crate::input::{self, Contents, Model, Tensor};
+use crate::input::{self, Contents, Copies, Model, Tensor};
 use crate::output::ending::Ending;
 use crate::output::{Destination, Run};
 use crate::terminal::Console;
@@ -213,10 +213,9 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     if let Some(disagreement) = Ending::disagreement(model.format(), model.label()) {
         console.remark(disagreement);
     }
-    let mut all = model.tensors()?;
-    all.retain(|tensor| tensor.alias_of().is_none());
-    let tensors: Vec<Tensor<'_>> =
-        all.iter().filter(|tensor| args.selection.includes(tensor.name())).copied().collect();
+    let all = model.tensors()?;
+    let copies = Copies::of(&all, |name| args.selection.includes(name));
+    let tensors = &copies.tensors;
     if tensors.is_empty() && !all.is_empty() {
         return Err(in_model(Failure::new(CODE_NOTHING_SELECTED, "no tensor is selected")));
     }
@@ -243,7 +242,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         token_embedding: wanted.token_embedding,
         overrides: wanted.overrides,
         importance: importance.as_ref(),
-        exact: exact(&model, &tensors)?,
+        exact: exact(&model, tensors)?,
         ..Options::new(wanted.target)
     };
     let plan = Plan::new(&specs, &facts, &options).map_err(Failure::from).map_err(|failure| {
@@ -255,7 +254,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         return Err(in_model(nothing_converted(&plan, wanted.target)));
     }
 
-    let work = Work { model: &model, tensors: &tensors, specs: &specs, options: &options, plan: &plan };
+    let work = Work { model: &model, copies: &copies, specs: &specs, options: &options, plan: &plan };
     let record = (!args.no_provenance).then(|| keys::options_text(args));
     let (file, mut lost) = NewFile::new(&work, args.imatrix.as_deref(), record, output.run, &rules, console)?;
     lost.extend(convert::lost_parts(&model, file.format()).map_err(in_model)?);

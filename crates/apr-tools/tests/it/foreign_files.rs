@@ -173,6 +173,42 @@ fn a_folder_of_another_program_is_opened() {
 }
 
 #[test]
+fn one_copy_of_tied_weights_is_written_under_the_names_that_were_chosen() {
+    let sandbox = Sandbox::empty();
+    let model =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/import/torch/pytorch_model.bin");
+    let model = model.to_str().unwrap();
+    for (args, names, alias) in [
+        (&[][..], &["bias", "head.weight"][..], Some(("model.embed.weight", "head.weight"))),
+        (&["--select", "model.*"], &["model.embed.weight"], None),
+        (&["--exclude", "head.*"], &["bias", "model.embed.weight"], None),
+        (&["--exclude", "model.*"], &["bias", "head.weight"], None),
+        (&["--rename", "*.weight=w.*"], &["bias", "w.head"], Some(("w.model.embed", "w.head"))),
+        (&["--no-metadata"], &["bias", "head.weight"], None),
+    ] {
+        let convert = ["convert", model, "out.safetensors", "--force"];
+        let ran = sandbox.run(&[&convert, args].concat());
+        assert_eq!(ran.exit, 0, "{args:?}\n{}", ran.stderr);
+        let is_said = ran.stderr.contains("the name `model.embed.weight` of the tensor `head.weight`");
+        assert_eq!(is_said, args.contains(&"--no-metadata"), "{args:?}\n{}", ran.stderr);
+        let (_, written) = sandbox.json(&["inspect", "out.safetensors"]);
+        let (_, listed) = sandbox.json(&["tensors", "out.safetensors"]);
+        let listed: Vec<_> = rows(&listed["tensors"]).into_keys().collect();
+        assert_eq!(listed, names, "{args:?}");
+        let metadata = written["files"][0]["metadata"].as_object().cloned().unwrap_or_default();
+        for name in ["model.embed.weight", "w.model.embed", "head.weight"] {
+            let expected = alias.filter(|(alias, _)| *alias == name).map(|(_, kept)| kept);
+            assert_eq!(metadata.get(name).and_then(Value::as_str), expected, "{args:?} {name}");
+        }
+    }
+    let quantize = ["quantize", model, "-o", "q.gguf", "--type", "f16", "--select", "model.*"];
+    let ran = sandbox.run(&quantize);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    let (_, listed) = sandbox.json(&["tensors", "q.gguf"]);
+    assert_eq!(rows(&listed["tensors"]).into_keys().collect::<Vec<_>>(), ["model.embed.weight"]);
+}
+
+#[test]
 fn files_beside_a_temporary_copy_are_not_those_of_the_model() {
     let sandbox = Sandbox::with_models();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/import/onnx/ext_one");

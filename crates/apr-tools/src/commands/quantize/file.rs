@@ -68,7 +68,8 @@ impl NewFile {
                 Vec::new()
             }
             _ => {
-                let Exported { entries, lost } = work.model.entries()?;
+                let Exported { mut entries, lost } = work.model.entries()?;
+                work.copies.record(&mut entries, str::to_owned);
                 entries::to_gguf(&entries, true, &mut builder)?;
                 lost
             }
@@ -97,8 +98,11 @@ impl NewFile {
             Some(v2::TensorSpec { name: spec.name, dtype, shape: spec.shape, byte_len: Some(byte_len) })
         });
         let totals = work.plan.totals();
-        let totals =
-            Totals { tensors: work.tensors.len() as u64, elements: totals.count, bytes: totals.bytes_after };
+        let totals = Totals {
+            tensors: work.copies.tensors.len() as u64,
+            elements: totals.count,
+            bytes: totals.bytes_after,
+        };
         let metadata = entries::to_apr_v2(entries, totals, &rules.apr)?;
         let flags = match work.model.contents() {
             Contents::AprV2(file) => v2::WriteOptions::like(file.index()).flags,
@@ -157,7 +161,7 @@ impl NewFile {
         console: &Console,
     ) -> Result<Errors, Failure> {
         let mut progress =
-            console.progress("quantizing", work.tensors.iter().map(|tensor| tensor.byte_len()).sum());
+            console.progress("quantizing", work.copies.tensors.iter().map(|tensor| tensor.byte_len()).sum());
         let mut errors: Errors = vec![None; work.plan.decisions().len()];
         output.destination.fill(output.overwrite, |out| {
             let mut stop = None;
@@ -210,6 +214,7 @@ fn entries(
     provenance: &[(&'static str, String)],
 ) -> Result<(Entries, Vec<String>), Failure> {
     let Exported { mut entries, lost } = work.model.entries()?;
+    work.copies.record(&mut entries, str::to_owned);
     entries.extend(provenance.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
     Ok((entries, lost))
 }

@@ -116,7 +116,7 @@ impl Report<'_> {
         let mut lines = vec![format!(
             "{} of {} converted: {} to {} ({}), {:.2} bits per number",
             totals.converted,
-            plural(self.work.tensors.len() as u64, "tensor"),
+            plural(self.work.copies.tensors.len() as u64, "tensor"),
             human::bytes(self.bytes_before()),
             human::bytes(self.bytes_after()),
             human::percent(self.bytes_after(), self.bytes_before()),

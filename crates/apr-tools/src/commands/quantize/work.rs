@@ -6,13 +6,13 @@ use apr_quant::ErrorReport;
 
 use super::not_carried;
 use crate::error::Failure;
-use crate::input::{Model, Tensor};
+use crate::input::{Copies, Model, Tensor};
 use crate::terminal::Console;
 
 /// Input, output and plan.
 pub(super) struct Work<'a> {
     pub(super) model: &'a Model,
-    pub(super) tensors: &'a [Tensor<'a>],
+    pub(super) copies: &'a Copies<'a>,
     /// Of the same tensors.
     pub(super) specs: &'a [TensorSpec<'a>],
     pub(super) options: &'a Options<'a>,
@@ -25,7 +25,7 @@ pub(super) type Errors = Vec<Option<ErrorReport>>;
 impl<'a> Work<'a> {
     /// The decisions with their tensors, in the order of the output.
     pub(super) fn rows(&self) -> impl Iterator<Item = (&'a Decision, &'a TensorSpec<'a>, &'a Tensor<'a>)> {
-        let (tensors, specs) = (self.tensors, self.specs);
+        let (tensors, specs) = (&self.copies.tensors, self.specs);
         self.plan
             .decisions()
             .iter()
@@ -49,7 +49,7 @@ impl<'a> Work<'a> {
         mut write: impl FnMut(Piece<'_>) -> Result<(), Failure>,
     ) -> Result<Option<ErrorReport>, Failure> {
         let Some(decision) = self.plan.decisions().get(decision_idx) else { return Ok(None) };
-        let (spec, tensor) = (&self.specs[decision.tensor_idx], &self.tensors[decision.tensor_idx]);
+        let (spec, tensor) = (&self.specs[decision.tensor_idx], &self.copies.tensors[decision.tensor_idx]);
         let made = match self.transcoder(decision, spec)? {
             Some(mut transcoder) => transcoder.run(|offset, piece| tensor.read(offset, piece), write),
             None => {
