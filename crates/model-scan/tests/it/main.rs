@@ -1,5 +1,6 @@
 //! The public API: every vector with a verdict, every rule.
 
+mod arguments;
 mod files;
 mod memory;
 mod rules;

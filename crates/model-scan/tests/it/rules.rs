@@ -2,7 +2,7 @@
 
 use model_scan::{Options, Origin, Verdict, scan};
 
-fn codes(stream: &[u8], origin: Origin) -> (Verdict, Vec<&'static str>) {
+pub(crate) fn codes(stream: &[u8], origin: Origin) -> (Verdict, Vec<&'static str>) {
     let report = scan(stream, origin, &Options::DEFAULT).expect("a report");
     (report.verdict(), report.findings.iter().map(|finding| finding.problem.code()).collect())
 }
