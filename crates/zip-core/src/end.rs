@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use read_at::ReadAt;
+use read_at::{ReadAt, check_range};
 
 use crate::error::{Error, ErrorKind};
 use crate::fields::Fields;
@@ -65,7 +65,7 @@ pub(crate) fn find<R: ReadAt + ?Sized>(source: &R) -> Result<End, Error> {
     // Python believes that the directory is before the end records, miniz the offset.
     let place = end.start.saturating_sub(end.directory_len);
     let is_directory = |at: u64| has(source, at, b"PK\x01\x02");
-    if place != end.directory && end.entries > 0 && is_directory(end.directory)? {
+    if place != end.directory && is_directory(end.directory)? {
         if is_directory(place)? {
             end.second = true;
             end.base = place.saturating_sub(end.directory);
@@ -135,7 +135,7 @@ fn zip64<R: ReadAt + ?Sized>(source: &R, end: &mut End) -> Result<(), Error> {
 
 fn has<R: ReadAt + ?Sized>(source: &R, at: u64, signature: &[u8; 4]) -> Result<bool, Error> {
     let mut found = [0; 4];
-    if at.checked_add(4).is_none_or(|end| end > source.total_len()) {
+    if check_range(at, found.len(), source.total_len()).is_err() {
         return Ok(false);
     }
     source.read_exact_at(at, &mut found)?;

@@ -11,11 +11,10 @@ pub(crate) const CENTRAL_LEN: usize = 46;
 pub(crate) const LOCAL_LEN: usize = 30;
 
 /// Bits of the flags.
-const ENCRYPTED: u16 = 1 << 0;
 const DESCRIPTOR: u16 = 1 << 3;
-const STRONG: u16 = 1 << 6;
 pub(crate) const UTF8: u16 = 1 << 11;
-const MASKED: u16 = 1 << 13;
+/// Encrypted, with strong encryption, with a masked local header: bits 0, 6 and 13.
+const ENCRYPTED: u16 = 0x2041;
 
 /// Extra fields.
 pub(crate) const ZIP64: u16 = 0x0001;
@@ -105,7 +104,7 @@ impl Entry {
     }
 
     pub(crate) const fn is_encrypted(&self) -> bool {
-        self.flags & (ENCRYPTED | STRONG | MASKED) != 0
+        self.flags & ENCRYPTED != 0
     }
 
     pub(crate) const fn has_descriptor(&self) -> bool {

@@ -2,10 +2,10 @@
 
 use zip_core::{Archive, Checksum, Error, Limits, Method, Problem};
 
-use super::{Places, build, plans, stored};
+use super::{Places, build, crc32, plans, stored};
 
 /// Codes of the archive's findings and of what its members contradict.
-fn codes(bytes: &[u8]) -> Result<Vec<&'static str>, Error> {
+pub(crate) fn codes(bytes: &[u8]) -> Result<Vec<&'static str>, Error> {
     let (archive, found) = Archive::open(bytes, &Limits::DEFAULT)?;
     let mut codes: Vec<_> = found.iter().map(|finding| finding.problem.code()).collect();
     for entry in archive.entries() {
@@ -25,7 +25,8 @@ fn members_are_found_and_read() {
     let (archive, _) = Archive::open(bytes.as_slice(), &Limits::DEFAULT).expect("an archive");
     let [one, two, deflated] = archive.entries() else { panic!("three members") };
     assert_eq!((one.name(), one.method(), one.len_declared()), ("x/one", Method::STORED, 5));
-    assert_eq!(one.stored(), Some(&(35..40)));
+    assert_eq!((one.stored(), one.data()), (Some(&(35..40)), Some(&(35..40))));
+    assert_eq!((one.crc32_declared(), one.is_folder()), (crc32(b"first"), false));
     assert_eq!((deflated.stored(), deflated.method()), (None, Method::DEFLATED));
     assert_eq!(two.header_offset(), places.locals[1] as u64);
     let read = |entry| archive.read(entry, 100).expect("a member");
@@ -109,9 +110,10 @@ fn names_that_readers_change_are_found() {
         ("a..b", true),
     ] {
         let (bytes, _) = build(&[stored(name, b"")]);
-        let (_, found) = Archive::open(bytes.as_slice(), &Limits::DEFAULT).expect("an archive");
+        let (archive, found) = Archive::open(bytes.as_slice(), &Limits::DEFAULT).expect("an archive");
         assert_eq!(found.is_empty(), sound, "{name}: {found:?}");
         assert!(found.iter().all(|finding| finding.problem == Problem::Name {}));
+        assert!(archive.entries().iter().all(|entry| entry.is_folder() == name.ends_with('/')));
     }
 }
 

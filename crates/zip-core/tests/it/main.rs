@@ -2,6 +2,7 @@
 
 mod archives;
 mod properties;
+mod records;
 mod vectors;
 
 /// A member of a made-up archive.
