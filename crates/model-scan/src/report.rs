@@ -134,9 +134,9 @@ impl Report {
         }
     }
 
-    /// Changes with every finding and name.
-    pub(crate) const fn count(&self) -> u64 {
-        self.findings.len() as u64 + self.names.len() as u64 + self.dropped
+    /// Change with every finding and name.
+    pub(crate) const fn counts(&self) -> (usize, usize, u64) {
+        (self.findings.len(), self.names.len(), self.dropped)
     }
 
     pub(crate) fn add_name(&mut self, name: Name) {

@@ -96,7 +96,9 @@ impl Pass<'_> {
         let first_end = machine.position();
         match end {
             End::Broken(offset, cause) => self.malformed(offset, cause, reading),
-            End::Stop if start == 0 => self.after(&mut machine, legacy, reading)?,
+            End::Stop if start == 0 && reading != Reading::Prefix => {
+                self.after(&mut machine, legacy, reading)?;
+            }
             End::Stop => {}
         }
         self.report.opcodes += machine.opcodes();
@@ -107,24 +109,21 @@ impl Pass<'_> {
     fn after(&mut self, machine: &mut Stream<'_>, mut legacy: Legacy, reading: Reading) -> Result<(), Error> {
         let mut pickles = 1;
         let mut reported = false;
-        while machine.rest() > 0 && reading != Reading::Prefix {
-            let position = machine.position();
-            if legacy.is_complete() {
-                let rest = legacy.pass_storages(machine)?;
-                match rest {
-                    Some(0) => {}
-                    Some(len) => self.at(position, Problem::TrailingBytes { len }),
-                    None => self.at(position, Problem::Malformed { cause: "pk-truncated" }),
+        while !legacy.is_complete() {
+            let (position, len) = (machine.position(), machine.rest());
+            if len == 0 {
+                if legacy.is_torch() {
+                    self.at(position, Problem::Malformed { cause: "pk-truncated" });
                 }
                 return Ok(());
             }
-            let (expected, len) = (legacy.is_torch(), machine.rest());
-            let before = self.report.count();
+            let expected = legacy.is_torch();
+            let before = self.report.counts();
             machine.next_pickle()?;
             pickles += 1;
             let end = self.pickle(machine, &mut legacy, reading)?;
             // A pickle, if it does anything: other bytes are noise.
-            let is_pickle = expected || matches!(end, End::Stop) || self.report.count() != before;
+            let is_pickle = expected || matches!(end, End::Stop) || self.report.counts() != before;
             if !is_pickle || pickles > MAX_PICKLES {
                 self.at(position, Problem::TrailingBytes { len });
                 return Ok(());
@@ -138,8 +137,11 @@ impl Pass<'_> {
                 return Ok(());
             }
         }
-        if legacy.is_torch() && !legacy.is_complete() && reading != Reading::Prefix {
-            self.at(machine.position(), Problem::Malformed { cause: "pk-truncated" });
+        let position = machine.position();
+        match legacy.pass_storages(machine)? {
+            Some(0) => {}
+            Some(len) => self.at(position, Problem::TrailingBytes { len }),
+            None => self.at(position, Problem::Malformed { cause: "pk-truncated" }),
         }
         Ok(())
     }

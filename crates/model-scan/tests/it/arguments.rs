@@ -41,6 +41,7 @@ fn bytes_of_a_text_have_one_encoding() {
     check("_codecs encode", &["]", "S'latin1'\n"], USE);
     check("_codecs encode", &["Vab\n", "S'zip'\n"], USE);
     check("_codecs encode", &["Vab\n"], USE);
+    check("_codecs encode", &["Vab\n", &format!("S'{}'\n", "latin1".repeat(50))], USE);
 }
 
 #[test]

@@ -4,4 +4,5 @@ mod arguments;
 mod files;
 mod memory;
 mod rules;
+mod streams;
 mod vectors;

@@ -105,10 +105,64 @@ fn nested_files_are_followed_to_a_depth() {
         [b"ctorch.storage\n_load_from_bytes\nB".as_slice(), &len, inner, b"\x85R."].concat()
     };
     assert_eq!(codes(&nest(b"N."), Origin::File).0, Verdict::Safe);
-    let mut stream = nest(b"cos\nsystem\n.");
-    assert_eq!(codes(&stream, Origin::File).0, Verdict::Dangerous);
-    for _ in 0..5 {
+    let mut stream = b"cos\nsystem\n.".to_vec();
+    for _ in 0..4 {
         stream = nest(&stream);
+        assert_eq!(codes(&stream, Origin::File), (Verdict::Dangerous, vec!["sc-dangerous-name"]));
     }
-    assert_eq!(codes(&stream, Origin::File), (Verdict::Suspicious, vec!["sc-nested"]));
+    for _ in 0..2 {
+        stream = nest(&stream);
+        assert_eq!(codes(&stream, Origin::File), (Verdict::Suspicious, vec!["sc-nested"]));
+    }
+}
+
+#[test]
+fn what_is_done_with_a_name_has_to_be_its_use() {
+    let (script, file) = (Origin::TorchScript, Origin::File);
+    for (stream, origin, expected) in [
+        // Calls.
+        (b"\x82\x01)R.".as_slice(), file, &["sc-extension"][..]),
+        (b"c__torch__.m\nNet\n)\x81.", script, &[]),
+        (b"c__torch__.m\nNet\n)R.", script, &["sc-unexpected-use"]),
+        (b"c__torch__.m\nNet\nN\x85\x81.", script, &["sc-unexpected-use"]),
+        (b"cargparse\nNamespace\nN\x85\x81.", file, &["sc-unexpected-use"]),
+        (b"ccollections\nOrderedDict\n)}\x92.", file, &[]),
+        (b"ccollections\nOrderedDict\n)}S'a'\nNs\x92.", file, &["sc-unexpected-use"]),
+        (b"c_codecs\nencode\n(Va\nS'latin1'\nt\x81.", file, &["sc-unexpected-use"]),
+        // States.
+        (b"c_codecs\nencode\n(Va\nS'latin1'\ntR}b.", file, &["sc-unexpected-state"]),
+        (b"ccopy_reg\n_reconstructor\n(cargparse\nNamespace\nc__builtin__\nobject\nNtR}b.", file, &[]),
+        (b"ccollections\nOrderedDict\n)R(NNtb.", file, &[]),
+        // Items.
+        (b"ctorch\nfloat32\nNa.", file, &["sc-state-of-name"]),
+        (b"\x82\x01Na.", file, &["sc-extension", "sc-state-of-name"]),
+        (b"c__builtin__\nlist\n)RNa.", file, &[]),
+        (b"c__builtin__\nstr\n)RNa.", file, &["sc-unexpected-state"]),
+        (b"ccopy_reg\n_reconstructor\n(ccollections\nOrderedDict\nc__builtin__\nobject\nNtRNNs.", file, &[]),
+        (
+            b"ccopy_reg\n_reconstructor\n(cargparse\nNamespace\nc__builtin__\nobject\nNtRNNs.",
+            file,
+            &["sc-unexpected-state"],
+        ),
+        (b"c_codecs\nencode\n(Va\nS'latin1'\ntRNNs.", file, &["sc-unexpected-state"]),
+        // Paths: the insides of Python begin and end with two underscores.
+        (b"\x80\x04cmy.module\nC.__private\n.", file, &["sc-unknown-name"]),
+        (b"\x80\x04cmy.module\nC.end__\n.", file, &["sc-unknown-name"]),
+    ] {
+        assert_eq!(codes(stream, origin).1, expected, "{}", stream.escape_ascii());
+    }
+}
+
+#[test]
+fn names_are_trusted_as_stored_and_as_python_3_names_them() {
+    let stream = b"c__builtin__\neval\n.";
+    for (allow, verdict) in [
+        (&[("__builtin__", "eval")], Verdict::Safe),
+        (&[("builtins", "eval")], Verdict::Safe),
+        (&[("builtins", "exec")], Verdict::Dangerous),
+    ] {
+        let mut options = Options::DEFAULT;
+        options.allow = allow;
+        assert_eq!(scan(stream.as_slice(), Origin::File, &options).expect("a report").verdict(), verdict);
+    }
 }
