@@ -305,7 +305,7 @@ impl Files<'_> {
         }
         if let Some((archive, findings)) = archive {
             // What is before the archive may be loaded, too.
-            if !start.starts_with(b"PK") && !is_array {
+            if !start.starts_with(b"PK") {
                 self.other(source, path, origin, start)?;
             }
             for finding in findings {

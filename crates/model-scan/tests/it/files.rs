@@ -2,9 +2,9 @@
 
 use model_scan::{Format, Options, Verdict, scan_file};
 
-const PAYLOAD: &[u8] = b"cos\nsystem\n(S':'\ntR.";
+pub(crate) const PAYLOAD: &[u8] = b"cos\nsystem\n(S':'\ntR.";
 
-fn judged(bytes: &[u8]) -> (Format, Verdict) {
+pub(crate) fn judged(bytes: &[u8]) -> (Format, Verdict) {
     let report = scan_file(bytes, &Options::DEFAULT).expect("a report");
     (report.format, report.verdict())
 }
@@ -22,28 +22,46 @@ fn tar(name: &str, data: &[u8]) -> Vec<u8> {
 }
 
 /// A ZIP archive of one stored file.
-fn zip(name: &str, data: &[u8]) -> Vec<u8> {
-    let crc = data.iter().fold(!0_u32, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
-    });
-    let mut common = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    common.extend((!crc).to_le_bytes());
-    common.extend([(data.len() as u32).to_le_bytes(); 2].concat());
-    common.extend([name.len() as u8, 0, 0, 0]);
-    let local = [b"PK\x03\x04".as_slice(), &common, name.as_bytes(), data].concat();
-    let central = [b"PK\x01\x02\x14\0".as_slice(), &common, &[0; 14], name.as_bytes()].concat();
-    let (len, at) = ((central.len() as u32).to_le_bytes(), (local.len() as u32).to_le_bytes());
-    [&local, &central, b"PK\x05\x06\0\0\0\0\x01\0\x01\0".as_slice(), &len, &at, &[0, 0]].concat()
+pub(crate) fn zip(name: &str, data: &[u8]) -> Vec<u8> {
+    archive(&[(name, data)])
+}
+
+/// A ZIP archive of stored files.
+pub(crate) fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let (mut locals, mut directory) = (Vec::new(), Vec::new());
+    for (name, data) in files {
+        let crc = data.iter().fold(!0_u32, |crc, byte| {
+            (0..8)
+                .fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+        });
+        let mut common = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        common.extend((!crc).to_le_bytes());
+        common.extend([(data.len() as u32).to_le_bytes(); 2].concat());
+        common.extend([name.len() as u8, 0, 0, 0]);
+        let at = (locals.len() as u32).to_le_bytes();
+        directory.extend([b"PK\x01\x02\x14\0".as_slice(), &common, &[0; 10], &at, name.as_bytes()].concat());
+        locals.extend([b"PK\x03\x04".as_slice(), &common, name.as_bytes(), data].concat());
+    }
+    let (count, len, at) = (files.len() as u8, directory.len() as u32, locals.len() as u32);
+    let end = [
+        b"PK\x05\x06\0\0\0\0".as_slice(),
+        &[count, 0, count, 0],
+        &len.to_le_bytes(),
+        &at.to_le_bytes(),
+        &[0, 0],
+    ];
+    [locals, directory, end.concat()].concat()
 }
 
 #[test]
 fn unknown_names_are_found_whatever_follows_the_pickle() {
     // Nothing but names and calls tells that these are pickles: no number of a protocol, and no end.
-    let calls: [&[u8]; 4] = [
+    let calls: [&[u8]; 5] = [
         b"cpackage.module\nfunction\n(S':'\ntR.",
         b"(S':'\nipackage.module\nClass\n.",
         b"(cpackage.module\nClass\no.",
         b"cpackage.module\nthing\n}S'a'\nI1\nsb.",
+        b"cos\nno name\n(tR",
     ];
     for call in calls {
         for rest in [&b"text after it"[..], b"\xff\xfe", b"cmore\n", &[0; 4096]] {
@@ -110,6 +128,13 @@ fn other_files_are_no_pickles() {
         b"\x95W\0\0\0\0\0\0ZB\0\0\0\0\0\0",
         b"x?\0\0\0\0\0\0\xc6|\0\0\0\0\0\0",
         b"B\x01\x02\x03\xbf\x10\x20\x30\xbf",
+        // Calls of what is no name.
+        b"copyright\nall rights reserved\n(tR text",
+        b"cnot a name\nname\n(tR text",
+        b"cos\nand other texts\n text",
+        b"BZh1 is how bzip2 begins",
+        // lzma without a length that could be one.
+        b"\x5d\0\0\x80\0\0\0\0\0\0\x01\0\0\0",
     ] {
         assert_eq!(judged(bytes), (Format::Other, Verdict::Safe), "{}", bytes.escape_ascii());
     }
@@ -117,6 +142,10 @@ fn other_files_are_no_pickles() {
     // Its first bytes are those of a pickle of protocol 2.
     let safetensors = [b"\x80\x02\0\0\0\0\0\0{}".as_slice(), &b" ".repeat(638)].concat();
     assert_eq!(judged(&safetensors), (Format::Other, Verdict::Safe));
+    // These are not: the header is longer than the file, or is none.
+    assert_eq!(judged(&safetensors[..647]), (Format::Pickle, Verdict::Malformed));
+    let other = [b"\x80\x02\0\0\0\0\0\0".as_slice(), &[0; 640]].concat();
+    assert_eq!(judged(&other), (Format::Pickle, Verdict::Malformed));
     // Elements that look like a pickle are elements.
     let mut bytes = zip("m/data/0", PAYLOAD);
     assert_eq!(
@@ -140,6 +169,8 @@ fn what_is_not_opened_is_not_safe() {
         b"7z\xbc\xaf\x27\x1c\0\x04".as_slice(),
         b"\xfd7zXZ\0\0",
         b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0",
+        b"\x5d\0\0\x80\0\x05\0\0\0\0\0\0\0\0",
+        b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\0\0\0\0",
         b"BZh91AY&SY",
         b"\x1f\x8b\x08\0\0\0\0\0\0\0garbage",
         b"\x28\xb5\x2f\xfd\0",
@@ -147,10 +178,12 @@ fn what_is_not_opened_is_not_safe() {
     ] {
         assert_eq!(judged(bytes).1, Verdict::Suspicious, "{}", bytes.escape_ascii());
     }
-    let mut nested = zip("a", b"text");
-    for _ in 0..6 {
+    let mut nested = PAYLOAD.to_vec();
+    for _ in 0..4 {
         nested = zip("a", &nested);
+        assert_eq!(judged(&nested).1, Verdict::Dangerous);
     }
+    nested = zip("a", &nested);
     let report = scan_file(nested.as_slice(), &Options::DEFAULT).expect("a report");
     assert_eq!(
         (report.verdict(), report.remarks[0].problem.to_string()),

@@ -3,6 +3,7 @@
 mod arguments;
 mod files;
 mod memory;
+mod reports;
 mod rules;
 mod streams;
 mod vectors;
