@@ -24,7 +24,7 @@ pub(crate) fn named(file: Refused<'_>, wanted: &str) -> Option<String> {
         FileKind::Model(ModelFormat::Sealed) => "apr.open_sealed opens it",
         FileKind::Model(ModelFormat::Gguf) => "apr.gguf.open opens it",
         // What is compressed is read only if it is a pickle.
-        FileKind::Model(ModelFormat::Foreign(format @ (Format::Gzip | Format::Zlib))) => format.help(),
+        FileKind::Model(ModelFormat::Foreign(format)) if format.is_compressed() => format.help(),
         FileKind::Model(ModelFormat::Foreign(Format::Pickle)) => {
             "apr.open reads its arrays, and runs nothing in it; a model of scikit-learn that should predict is exported where it \
              was trained: apr.sklearn.export"

@@ -185,11 +185,8 @@ fn of_format(path: &Path) -> Result<Option<CodeFile>, Failure> {
     let is_called_pickle = PICKLE_ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known));
     let format = match format.map_err(|error| Failure::io("read", path, &error))? {
         Some(format) if format.can_run_code() => Some(format),
-        None | Some(Format::Zlib | Format::Gzip | Format::Bzip2 | Format::Xz | Format::Lz4)
-            if is_called_pickle =>
-        {
-            Some(Format::Pickle)
-        }
+        None if is_called_pickle => Some(Format::Pickle),
+        Some(format) if format.is_compressed() && is_called_pickle => Some(Format::Pickle),
         _ => None,
     };
     let file = |format: Format| CodeFile {

@@ -17,7 +17,7 @@ const WITH_TWINS = new Set(["full"]);
 /** The modules that read files of other programs, by the names of formats. */
 const READERS = Object.fromEntries(
   Object.entries({
-    pickles: "torch torch-legacy torchscript torch-export torch-index pickle npy npz zip gzip zlib",
+    pickles: "torch torch-legacy torchscript torch-export torch-index pickle npy npz zip gzip zlib zfile",
     hdf5: "hdf5 keras",
     graphs: "onnx tflite saved-model tf-checkpoint msgpack",
   }).flatMap(([module, formats]) => formats.split(" ").map((format) => [format, module])),

@@ -14,7 +14,7 @@ const needsOthers = (file, { code }) => code === "ft-companion-missing" || (file
 /** What a sidecar allows in words. */
 const MAY_ADD = { "torch/np_leaves.ckpt": "arr F32 2,3", "joblib/sk_logreg.joblib": "n_iter_ I32 1", "joblib/sk_logreg.pkl": "n_iter_ I32 1" };
 /** Decoders that this build of the scanner does not have: what it cannot open is suspicious. */
-const isUnopened = (report) => report.files[0].findings.some(({ message }) => /compressed with bzip2, xz or lzma/.test(message));
+const isUnopened = (report) => report.files[0].findings.some(({ message }) => /compressed with bzip2, xz, lzma or lz4/.test(message));
 
 /** Bytes of a vector: stored, or repeated as `generate` says. */
 function bytesOf({ file, generate }) {

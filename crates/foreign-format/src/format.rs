@@ -125,12 +125,16 @@ formats! {
     Gzip, "gzip", "a gzip file", "unpack it first: gunzip FILE";
     /// zlib, as joblib writes it.
     Zlib, "zlib", "a zlib stream (a compressed joblib file or other)", PICKLE;
+    /// What joblib before 0.10 compressed.
+    ZFile, "zfile", "a compressed file of joblib before 0.10", PICKLE;
     /// Zstandard.
     Zstd, "zstd", "a Zstandard file", "unpack it first: zstd -d FILE";
     /// bzip2.
     Bzip2, "bzip2", "a bzip2 file", "unpack it first: bunzip2 FILE";
     /// xz.
     Xz, "xz", "an xz file", "unpack it first: unxz FILE";
+    /// lzma without a container.
+    Lzma, "lzma", "an lzma file", "unpack it first: unlzma FILE";
     /// LZ4 frames.
     Lz4, "lz4", "an LZ4 file", "unpack it first: lz4 -d FILE";
     /// tar.
@@ -161,6 +165,22 @@ impl Format {
                 | Self::WebPage
                 | Self::Xml
                 | Self::ErrorReply
+        )
+    }
+
+    /// Whether it is one compressed file, whatever is in it.
+    #[must_use]
+    pub const fn is_compressed(self) -> bool {
+        matches!(
+            self,
+            Self::Gzip
+                | Self::Zlib
+                | Self::ZFile
+                | Self::Zstd
+                | Self::Bzip2
+                | Self::Xz
+                | Self::Lzma
+                | Self::Lz4
         )
     }
 

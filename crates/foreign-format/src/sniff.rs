@@ -54,6 +54,7 @@ const MAGICS: &[(Format, usize, &[u8])] = &[
     (Format::Zstd, 0, b"\x28\xb5\x2f\xfd"),
     (Format::Bzip2, 0, b"BZh"),
     (Format::Xz, 0, b"\xfd7zXZ\0"),
+    (Format::ZFile, 0, b"ZF0x"),
     (Format::Lz4, 0, b"\x04\x22\x4d\x18"),
     (Format::SevenZip, 0, b"7z\xbc\xaf\x27\x1c"),
     (Format::Rar, 0, b"Rar!\x1a\x07"),
@@ -161,6 +162,9 @@ fn binary(first: &[u8]) -> Option<Format> {
         // The same with more entries.
         [0xde, _, _, 0xa1..=0xbf, letter, ..] if letter.is_ascii_graphic() => Some(Format::MessagePack),
         [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] => Some(Format::Zlib),
+        // Properties, the size of the dictionary, an unknown length or one below 2^40.
+        [0x5d, 0, 0, _, _, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, ..]
+        | [0x5d, 0, 0, _, _, _, _, _, _, _, 0, 0, 0, ..] => Some(Format::Lzma),
         // A message of Protocol Buffers: field 1, a small version; then field 2 or a later one.
         [0x08, version @ 1..=31, rest @ ..] => protobuf(*version, rest),
         _ => None,
@@ -312,6 +316,9 @@ mod tests {
             (b"\x81\xa6params\x81", Format::MessagePack),
             (b"\xde\x00\x10\xa3w_0\xc7", Format::MessagePack),
             (b"PAR1\x15\x04\x15\x10", Format::Parquet),
+            (b"\x5d\0\0\x40\0\xff\xff\xff\xff\xff\xff\xff\xff\0", Format::Lzma),
+            (b"\x5d\0\0\x80\0\x10\0\0\0\0\0\0\0\0", Format::Lzma),
+            (b"ZF0x1f             \x20\x20\x78\x9c", Format::ZFile),
             (b"ARROW1\0\0", Format::Arrow),
             (b"\n <!DOCTYPE HTML>", Format::WebPage),
             (b"\xef\xbb\xbf<html>", Format::WebPage),

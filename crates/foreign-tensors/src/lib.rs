@@ -94,7 +94,13 @@ const fn reader(format: Format) -> Option<Reader> {
         | Format::TorchExport
         | Format::TorchIndex => Some(torch::read),
         #[cfg(feature = "joblib")]
-        Format::Pickle | Format::Zlib | Format::Gzip => Some(joblib::read),
+        Format::Pickle | Format::Zlib | Format::Gzip | Format::ZFile => Some(joblib::read),
+        #[cfg(feature = "bzip2")]
+        Format::Bzip2 => Some(joblib::read),
+        #[cfg(feature = "lz4")]
+        Format::Lz4 => Some(joblib::read),
+        #[cfg(feature = "xz")]
+        Format::Xz | Format::Lzma => Some(joblib::read),
         _ => None,
     }
 }

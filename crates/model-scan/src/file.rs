@@ -1,8 +1,6 @@
 //! Files: one stream, an array, an archive of them, a compressed file, or the code of another format.
 
 mod contained;
-#[cfg(feature = "std")]
-mod decoders;
 mod pieces;
 
 use alloc::borrow::ToOwned;
@@ -12,7 +10,7 @@ use alloc::vec::Vec;
 
 use pickle_core::{Error, ErrorKind};
 use read_at::{ReadAt, Window};
-use zip_core::{Archive, Entry};
+use zip_core::{Archive, Compression, Entry};
 
 use self::contained::is_tar;
 use crate::numpy::{self, Data};
@@ -215,53 +213,12 @@ pub(crate) struct Files<'o> {
 }
 
 /// Files that are not opened.
-const UNREAD: [(&[u8], &str); 6] = [
-    (b"\x04\x22\x4d\x18", "compressed with lz4"),
+const UNREAD: [(&[u8], &str); 4] = [
     (b"\x28\xb5\x2f\xfd", "compressed with zstd"),
-    (b"ZF0x", "compressed by an old joblib"),
     (b"ZF-0x", "compressed by an old joblib"),
     (b"7z\xbc\xaf\x27\x1c", "7z archive"),
     (b"Rar!\x1a\x07", "rar archive"),
 ];
-
-/// How a file is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Compression {
-    Zlib,
-    Gzip,
-    Bzip2,
-    Xz,
-    Lzma,
-    /// Not read here.
-    Other(&'static str),
-}
-
-impl Compression {
-    fn of(start: &[u8]) -> Option<Self> {
-        // A block of bzip2, or the end of an empty stream.
-        let bzip2 = [b"1AY&SY".as_slice(), b"\x17\x72\x45\x38\x50\x90"];
-        match start {
-            // Without a preset dictionary, which no reader of models has.
-            [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] => Some(Self::Zlib),
-            [0x1f, 0x8b, ..] => Some(Self::Gzip),
-            [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..]
-                if bzip2.iter().any(|magic| rest.starts_with(magic)) =>
-            {
-                Some(Self::Bzip2)
-            }
-            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Self::Xz),
-            // Properties, the size of the dictionary, the length of the data or nothing.
-            [0x5d, 0, 0, _, _, a, b, c, d, e, f, g, h, ..] => {
-                let len = u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]);
-                (len == u64::MAX || len < 1 << 40).then_some(Self::Lzma)
-            }
-            _ => UNREAD
-                .iter()
-                .find(|(magic, _)| start.starts_with(magic))
-                .map(|(_, reason)| Self::Other(reason)),
-        }
-    }
-}
 
 impl Files<'_> {
     fn file(&mut self, source: &dyn ReadAt, path: &str, origin: Origin, depth: u32) -> Result<Format, Error> {
@@ -276,6 +233,10 @@ impl Files<'_> {
         }
         if let Some(compression) = Compression::of(start) {
             self.compressed(source, path, compression, origin, depth)?;
+            return Ok(Format::Compressed);
+        }
+        if let Some((_, reason)) = UNREAD.iter().find(|(magic, _)| start.starts_with(magic)) {
+            self.unopened(path, reason);
             return Ok(Format::Compressed);
         }
         let archive = match Archive::open(source, &zip_core::Limits::DEFAULT) {

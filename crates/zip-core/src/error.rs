@@ -31,6 +31,15 @@ located_error::errors! {
             /// The bytes that are there.
             found: u64,
         } = "zc-short" (Invalid), "expected {expected} bytes, found {found}" => DOWNLOAD;
+        /// The data of a compressed file are damaged, or need more memory than is allowed.
+        Damaged {} = "zc-damaged" (Invalid), "the compressed data cannot be decompressed" => DOWNLOAD;
+        /// Bytes follow the compressed data, and are no compressed data.
+        Trailing {} = "zc-after" (Invalid), "bytes after the compressed data" => DOWNLOAD;
+        /// The decoder is a feature of this library that was left out.
+        NoDecoder {
+            /// The program whose format it is.
+            compression: &'static str,
+        } = "zc-decoder" (Unsupported), "no decoder for {compression} is compiled in" => "decompress the file first";
         /// A limit was reached.
         Limit {
             /// The field of `Limits`, or `max` of the call.

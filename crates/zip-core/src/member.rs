@@ -131,34 +131,18 @@ impl<'a, R: ReadAt> Member<'a, R> {
     }
 }
 
-/// What is around a deflate stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrapper {
-    /// Nothing, as in archives and after the header of gzip.
-    Raw,
-    /// The header and the checksum of zlib.
-    Zlib,
-}
-
-/// Decompresses a deflate stream at the beginning of `range` outside of an archive, a piece at a time, until `take` returns `false`. Returns
-/// where the stream ends, or `None` if it was left before its end.
-///
-/// # Errors
-///
-/// [`ErrorKind::Deflate`]; [`ErrorKind::Short`] if the stream ends early; [`ErrorKind::Read`].
-pub fn decompress<R: ReadAt>(
-    source: &R,
+/// Decompresses a deflate stream at the beginning of `range`, a piece at a time, until `take` returns `false`. Returns where the stream ends,
+/// or `None` if it was left before its end.
+pub(crate) fn inflate_all(
+    source: &dyn ReadAt,
     range: Range<u64>,
-    wrapper: Wrapper,
-    mut take: impl FnMut(&[u8]) -> bool,
+    format: DataFormat,
+    take: &mut dyn FnMut(&[u8]) -> bool,
 ) -> Result<Option<u64>, Error> {
-    let mut state = Inflate::new(match wrapper {
-        Wrapper::Raw => DataFormat::Raw,
-        Wrapper::Zlib => DataFormat::Zlib,
-    });
+    let mut state = Inflate::new(format);
     let (mut rest, mut found, mut piece) = (range, 0, [0; INPUT]);
     loop {
-        let len = state.read(source, &mut rest, &mut piece)?;
+        let len = state.read(&source, &mut rest, &mut piece)?;
         found += len as u64;
         if len == 0 && !state.ended {
             return Err(Error::from(ErrorKind::Short { expected: found + 1, found }).at(rest.start));

@@ -1,11 +1,16 @@
 //! Pickled arrays: NumPy, joblib, scikit-learn, Paddle.
 
+#[cfg(all(feature = "bzip2", feature = "lz4", feature = "xz"))]
+use std::path::Path;
+
 use foreign_tensors::{NoCompanions, Options, read};
 
 use crate::mutants::{judge_alone, survive};
+#[cfg(all(feature = "bzip2", feature = "lz4", feature = "xz"))]
+use crate::vectors;
 use crate::vectors::check;
 
-const FOLDERS: [&str; 4] = ["joblib", "pickle", "hostile/pickle", "paddle"];
+const FOLDERS: [&str; 5] = ["joblib", "pickle", "hostile/joblib", "hostile/pickle", "paddle"];
 
 #[test]
 fn vectors() {
@@ -15,6 +20,50 @@ fn vectors() {
 #[test]
 fn mutants_are_read_or_refused() {
     survive(&FOLDERS);
+}
+
+#[cfg(all(feature = "bzip2", feature = "lz4", feature = "xz"))]
+#[test]
+fn every_compression_of_joblib_is_read() {
+    let options = Options::default();
+    let read = |path: &Path| read(&std::fs::read(path).expect("a file"), &NoCompanions, &options);
+    let mut count = 0;
+    for vector in
+        vectors::vectors(&["joblib"]).iter().filter(|vector| vector.name.starts_with("joblib/dict_"))
+    {
+        let model = read(&vector.path).unwrap_or_else(|error| panic!("{}: {error}", vector.name));
+        assert_eq!(model.tensors().len() + model.aliases().len(), 4, "{}", vector.name);
+        count += 1;
+    }
+    assert_eq!(count, 10);
+    for vector in vectors::vectors(&["hostile/joblib"]) {
+        let error = read(&vector.path).expect_err(&vector.name);
+        let expected: &[&str] = match vector.name.split(['/', '_']).nth(2).expect("a kind") {
+            "bomb" => &["ft-unsupported"],
+            "after" => &["zc-after", "zc-damaged"],
+            "cut" => &["zc-short", "zc-damaged"],
+            "length" => &["zc-damaged"],
+            "digits" => &["ft-format"],
+            kind => panic!("{kind}"),
+        };
+        assert!(expected.contains(&error.code()), "{}: {error:?}", vector.name);
+    }
+}
+
+#[cfg(all(feature = "bzip2", feature = "lz4", feature = "xz"))]
+#[test]
+fn the_limit_holds_for_every_compression() {
+    let mut options = Options::default();
+    options.limits.decompressed_bytes = 6000;
+    for vector in
+        vectors::vectors(&["joblib"]).iter().filter(|vector| vector.name.starts_with("joblib/dict_"))
+    {
+        let bytes = std::fs::read(&vector.path).expect("a file");
+        match read(&bytes, &NoCompanions, &options) {
+            Ok(_) => assert_eq!(vector.name, "joblib/dict_plain.joblib"),
+            Err(error) => assert_eq!(error.code(), "ft-limit", "{}: {error}", vector.name),
+        }
+    }
 }
 
 #[test]

@@ -6,19 +6,20 @@ use alloc::vec::Vec;
 
 use pickle_core::{Error, ErrorKind, Opcode};
 use read_at::{ReadAt, Window};
-use zip_core::{Archive, Entry, Wrapper};
+use zip_core::{Archive, Compression, Entry};
 
-#[cfg(feature = "std")]
-use super::decoders;
 use super::pieces::Pieces;
-use super::{Compression, Files, Format, join};
+use super::{Files, Format, join};
 use crate::numpy::{self, Data};
 use crate::problem::Problem;
 use crate::report::{Finding, Origin};
 use crate::{keras, script};
 
 /// Why decompressing stopped.
-pub(super) const EXPANDS: &str = "expands beyond the limit";
+const EXPANDS: &str = "expands beyond the limit";
+
+/// Memory of a decoder for an empty file: dictionaries of 4 MiB, as joblib's level 3 has.
+const MEMORY: u64 = 9 << 19;
 
 /// What a member is code of, besides pickles.
 #[derive(Clone, Copy)]
@@ -40,14 +41,19 @@ impl Files<'_> {
         depth: u32,
     ) -> Result<(), Error> {
         let mut pieces = Pieces::default();
-        let problem = match compression {
-            Compression::Zlib => deflated(source, Wrapper::Zlib, &mut pieces, self.inflated)?,
-            Compression::Gzip => deflated(source, Wrapper::Raw, &mut pieces, self.inflated)?,
-            Compression::Other(reason) => Some(reason),
-            #[cfg(feature = "std")]
-            other => decoders::decode(source, other, &mut pieces, self.inflated)?,
-            #[cfg(not(feature = "std"))]
-            _ => Some("compressed with bzip2, xz or lzma"),
+        let max = self.inflated;
+        // With what is decompressed, as much as a file of this length may use.
+        let memory = source.total_len().saturating_mul(12).saturating_add(MEMORY).max(max);
+        let problem = match zip_core::decompress(source, compression, memory, |piece| pieces.push(piece, max))
+        {
+            Ok(true) => None,
+            Ok(false) => Some(EXPANDS),
+            Err(error) if is_read(&error) => return Err(ErrorKind::Read {}.into()),
+            Err(error) => Some(match error.kind() {
+                zip_core::ErrorKind::NoDecoder { .. } => "compressed with bzip2, xz, lzma or lz4",
+                zip_core::ErrorKind::Trailing {} => "bytes after the compressed data",
+                _ => "cannot be decompressed",
+            }),
         };
         if let Some(reason) = problem {
             self.unopened(path, reason);
@@ -229,30 +235,6 @@ impl Files<'_> {
     }
 }
 
-/// Decompresses zlib or gzip, and says what is wrong with it. Python's readers go on with a stream that follows.
-fn deflated(
-    source: &dyn ReadAt,
-    wrapper: Wrapper,
-    pieces: &mut Pieces,
-    max: u64,
-) -> Result<Option<&'static str>, Error> {
-    let (mut at, total) = (0, source.total_len());
-    while at < total {
-        let begin = if wrapper == Wrapper::Zlib { Some(at) } else { gzip_data(source, at)? };
-        let end = begin.map(|begin| {
-            zip_core::decompress(&source, begin..total, wrapper, |piece| pieces.push(piece, max))
-        });
-        match end {
-            Some(Ok(Some(end))) => at = if wrapper == Wrapper::Zlib { end } else { end.saturating_add(8) },
-            Some(Ok(None)) => return Ok(Some(EXPANDS)),
-            Some(Err(error)) if is_read(&error) => return Err(ErrorKind::Read {}.into()),
-            _ if at > 0 => return Ok(Some("bytes after the compressed data")),
-            _ => return Ok(Some("cannot be decompressed")),
-        }
-    }
-    Ok(None)
-}
-
 /// Whether an array file begins with these bytes and has elements alone.
 fn is_plain_array(start: &[u8]) -> bool {
     matches!(numpy::data(&start), Ok(Data::Elements))
@@ -273,29 +255,4 @@ pub(super) fn is_tar(block: &[u8]) -> bool {
         block.iter().enumerate().map(|(idx, byte)| if field(idx) { 32 } else { value(*byte) }).sum()
     };
     declared == sum(i64::from) || declared == sum(|byte| byte.cast_signed().into())
-}
-
-/// Where the data of a gzip member begin; `None` if there is no header.
-fn gzip_data(source: &dyn ReadAt, at: u64) -> Result<Option<u64>, Error> {
-    const MAX_HEADER: u64 = 1 << 16;
-    let len = (source.total_len() - at).min(MAX_HEADER);
-    let mut header = alloc::vec![0; usize::try_from(len).unwrap_or_default()];
-    source.read_exact_at(at, &mut header)?;
-    let [0x1f, 0x8b, 8, flags, _, _, _, _, _, _, rest @ ..] = header.as_slice() else { return Ok(None) };
-    let mut rest = rest;
-    if flags & 4 != 0 {
-        let Some((len, after)) = rest.split_first_chunk::<2>() else { return Ok(None) };
-        rest = after.get(usize::from(u16::from_le_bytes(*len))..).unwrap_or_default();
-    }
-    // A name and a comment, which end with a zero; a checksum.
-    for flag in [8, 16] {
-        if flags & flag != 0 {
-            let end = rest.iter().position(|byte| *byte == 0).map_or(rest.len(), |end| end + 1);
-            rest = rest.get(end..).unwrap_or_default();
-        }
-    }
-    if flags & 2 != 0 {
-        rest = rest.get(2..).unwrap_or_default();
-    }
-    Ok(Some(at + (header.len() - rest.len()) as u64))
 }

@@ -80,7 +80,17 @@ const STREAMS: [&str; 7] = [
 ];
 
 /// Starts of compressed files, which are not streams.
-const COMPRESSED: [&[u8]; 6] = [b"\x1f\x8b", b"\xfd7zXZ", b"BZh", b"\x78\x5e", b"\x78\x01", b"\x78\x9c"];
+const COMPRESSED: [&[u8]; 9] = [
+    b"\x1f\x8b",
+    b"\xfd7zXZ",
+    b"BZh",
+    b"\x5d\0\0",
+    b"\x04\x22\x4d\x18",
+    b"ZF0",
+    b"\x78\x5e",
+    b"\x78\x01",
+    b"\x78\x9c",
+];
 
 #[test]
 fn streams_get_one_of_their_verdicts() {
