@@ -58,7 +58,7 @@ pub(crate) fn decode_escapes(text: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The codec `raw-unicode-escape`: Latin-1 with `\uXXXX` and `\UXXXXXXXX`, as UTF-8 in which surrogates may occur.
+/// The codec `raw-unicode-escape`: Latin-1 with `\u` and four hexadecimal digits or `\U` and eight, as UTF-8 in which surrogates may occur.
 pub(crate) fn decode_raw_unicode(text: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.iter().copied();
