@@ -18,6 +18,9 @@ const TABLE_FOOTER: u64 = 48;
 const HDF5_MAGIC: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 const MAX_USER_BLOCK: u64 = 1 << 20;
 
+/// Longest JSON in which the first file of an index is looked for after [`PREFIX`].
+const MAX_INDEX: u64 = 16 << 20;
+
 /// Format, offset of the magic number, magic number.
 const MAGICS: &[(Format, usize, &[u8])] = &[
     (Format::Ggml, 0, b"tjgg"),
@@ -146,7 +149,12 @@ pub fn identify<E>(
                 }
                 at *= 2;
             }
-            Ok(format)
+            match format {
+                Some(format @ (Format::Json | Format::ShardIndex)) => {
+                    index(format, len, first, &mut read).map(Some)
+                }
+                format => Ok(format),
+            }
         }
         format => Ok(format),
     }
@@ -225,10 +233,11 @@ fn text(readable: &str) -> Format {
             let key = json.trim_ascii_start().strip_prefix('"').and_then(|rest| rest.split('"').next());
             key.is_some_and(|key| keys.contains(&key))
         };
-        if let Some(first_shard) = first_shard(readable) {
-            let is_torch =
-                [".bin", ".pt", ".pth", ".ckpt"].iter().any(|ending| first_shard.ends_with(ending));
-            if is_torch { Format::TorchIndex } else { Format::ShardIndex }
+        let mut scan = FirstShard::default();
+        if scan.feed(readable.as_bytes()) == Some(true) {
+            Format::TorchIndex
+        } else if scan.strings.is_some() {
+            Format::ShardIndex
         } else if first_key_is(&["metadata"]) {
             Format::ShardIndex
         } else if first_key_is(&["error", "errors", "message", "detail", "code", "status"]) {
@@ -245,18 +254,75 @@ fn text(readable: &str) -> Format {
     }
 }
 
-/// The name of the first file of an index of shards, as it is written there; empty if it names none, `None` if this is no index.
-fn first_shard(json: &str) -> Option<&str> {
-    let mut is_escaped = false;
-    // Strings and what is between them, in turns.
-    let mut pieces = json.split(|c| {
-        let is_end = c == '"' && !is_escaped;
-        is_escaped = c == '\\' && !is_escaped;
-        is_end
-    });
-    pieces.find(|piece| *piece == "weight_map")?;
-    let is_empty = pieces.next()?.contains('}');
-    Some(pieces.nth(2).filter(|_| !is_empty).unwrap_or_default())
+/// Endings of files of PyTorch.
+const TORCH: [&str; 4] = [".bin", ".pt", ".pth", ".ckpt"];
+
+/// Looks in JSON for the first file that an index of shards names, byte by byte.
+#[derive(Default)]
+struct FirstShard {
+    /// Strings since `weight_map`: a tensor, then its file. `None` before it.
+    strings: Option<u8>,
+    is_open: bool,
+    is_escaped: bool,
+    /// Of the string: its length, whether it is the beginning of `weight_map`, its last bytes.
+    len: usize,
+    is_weight_map: bool,
+    tail: [u8; 5],
+}
+
+impl FirstShard {
+    const KEY: &[u8] = b"weight_map";
+
+    /// Whether the first file is one of PyTorch; `None` as long as that is not known.
+    fn feed(&mut self, bytes: &[u8]) -> Option<bool> {
+        bytes.iter().find_map(|byte| self.step(*byte))
+    }
+
+    fn step(&mut self, byte: u8) -> Option<bool> {
+        if !self.is_open {
+            self.is_open = byte == b'"';
+            (self.len, self.is_weight_map, self.tail) = (0, true, [0; 5]);
+            return (self.strings == Some(0) && byte == b'}').then_some(false);
+        }
+        if byte == b'"' && !self.is_escaped {
+            self.is_open = false;
+            self.strings = match self.strings {
+                None => (self.is_weight_map && self.len == Self::KEY.len()).then_some(0),
+                Some(0) => Some(1),
+                Some(_) => return Some(TORCH.iter().any(|ending| self.tail.ends_with(ending.as_bytes()))),
+            };
+            return None;
+        }
+        self.is_escaped = byte == b'\\' && !self.is_escaped;
+        self.is_weight_map &= Self::KEY.get(self.len) == Some(&byte);
+        self.len = self.len.saturating_add(1);
+        self.tail.rotate_left(1);
+        self.tail[4] = byte;
+        None
+    }
+}
+
+/// The format of JSON whose first file may be named after its first bytes, from which it looks like `format`.
+fn index<E>(
+    format: Format,
+    len: u64,
+    first: &[u8],
+    read: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+) -> Result<Format, E> {
+    let mut scan = FirstShard::default();
+    let mut found = scan.feed(first);
+    let (mut at, mut piece) = (first.len() as u64, [0; PREFIX]);
+    while found.is_none() && at < len && len <= MAX_INDEX {
+        let take = usize::try_from(len - at).map_or(PREFIX, |left| left.min(PREFIX));
+        read(at, &mut piece[..take])?;
+        found = scan.feed(&piece[..take]);
+        at += take as u64;
+    }
+    Ok(match found {
+        Some(true) => Format::TorchIndex,
+        Some(false) => Format::ShardIndex,
+        None => format,
+    })
 }
 
 /// Pickles of protocols 0 and 1 are nearly text: a class by module and name, or a container put into the memo.
@@ -352,6 +418,31 @@ mod tests {
         ] {
             let index = alloc::format!(r#"{{"metadata": {{"total_size": 8}}, "weight_map": {weight_map}"#);
             assert_eq!(sniff(index.as_bytes()), Some(format), "{weight_map}");
+        }
+    }
+
+    #[test]
+    fn the_first_file_of_an_index_may_be_named_late() {
+        let metadata = alloc::format!(r#"{{"metadata": {{"note": "{}"}}, "weight_map": "#, "x ".repeat(5000));
+        let other = alloc::format!(r#"{{"note": "{}", "weight_map": "#, "x\\\"".repeat(1000));
+        let name = alloc::format!(r#"{{"weight_map": {{"{}": "a.pth", "b": "#, "x".repeat(1018));
+        for (begin, rest, format) in [
+            (&metadata, r#"{"a": "pytorch_model.bin"}}"#, Format::TorchIndex),
+            (&metadata, r#"{"a": "model.safetensors"}}"#, Format::ShardIndex),
+            (&other, r#"{"a": "model.pt"}}"#, Format::TorchIndex),
+            (&other, "{}}", Format::ShardIndex),
+            (&other, "", Format::Json),
+            (&name, "", Format::TorchIndex),
+        ] {
+            let file = [begin.as_bytes(), rest.as_bytes()].concat();
+            let mut bytes = 0;
+            let read = |offset: u64, out: &mut [u8]| {
+                bytes += out.len();
+                out.copy_from_slice(&file[offset as usize..][..out.len()]);
+                Ok::<(), core::convert::Infallible>(())
+            };
+            assert_eq!(identify(file.len() as u64, read), Ok(Some(format)), "{rest}");
+            assert!(bytes < file.len() + 200, "{bytes}");
         }
     }
 
