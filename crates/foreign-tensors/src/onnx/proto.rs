@@ -158,6 +158,9 @@ impl Proto {
             if raw.end - raw.start != len {
                 return Err(Error::view("its data has another length than its shape"));
             }
+            if dtype == ElementType::Known(Dtype::Bool) && has_other_bools(context, raw.clone())? {
+                context.model.note(name.as_str(), "some of its truth values are neither 0 nor 1");
+            }
             Place::Stored(0, raw)
         } else if let Some((found, bytes)) = typed {
             if found != field {
@@ -180,6 +183,18 @@ impl Proto {
         };
         Tensor::new(name, dtype, self.dims, (place, len), View::whole(), &context.options.limits)
     }
+}
+
+/// Whether bytes are neither 0 nor 1.
+fn has_other_bools(context: &mut Context<'_>, mut range: Range<u64>) -> Result<bool, Error> {
+    while !range.is_empty() {
+        let end = range.end.min(range.start + (1 << 16));
+        if context.reader.bytes(range.start..end)?.iter().any(|value| *value > 1) {
+            return Ok(true);
+        }
+        range.start = end;
+    }
+    Ok(false)
 }
 
 /// The type of elements, the field of values that are not raw, and what these values are.

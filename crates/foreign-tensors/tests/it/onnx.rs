@@ -246,3 +246,14 @@ fn many_small_parts_stay_within_the_bound() {
     let metadata = [number(1, 8), field(7, &[]), many(b"\x72\x04\x0a\x00\x12\x00")].concat();
     crate::mutants::many_parts("metadata", &metadata);
 }
+
+#[test]
+fn truth_values_that_are_neither_0_nor_1_are_noted() {
+    for (values, notes) in [(&[0, 1, 1][..], 0), (&[0, 2, 1], 1), (&[0xff; 3], 1), (&[1, 0, 0], 0)] {
+        let model = opened(&[field(5, &tensor("b", 9, 3, &[field(9, values)]))]).expect("a model");
+        assert_eq!(model.notes().len(), notes, "{values:?}: {:?}", model.notes());
+        // Of bytes they are values as others.
+        let model = opened(&[field(5, &tensor("b", 2, 3, &[field(9, values)]))]).expect("a model");
+        assert_eq!(model.notes().len(), 0);
+    }
+}
