@@ -168,10 +168,6 @@ impl OpenFile {
         if from.checked_add(len).is_none_or(|end| end > tensor.byte_len()) {
             return Err(Failure::message().into());
         }
-        #[cfg(feature = "foreign")]
-        if matches!(tensor.dtype(), tensor_dtype::TensorType::Other(_)) && tensor.byte_len() == 0 {
-            tensor.check_type()?;
-        }
         let mut bytes = zeros(len)?;
         let read = tensor.read(from, &mut bytes);
         #[cfg(any(feature = "foreign", feature = "scan"))]
