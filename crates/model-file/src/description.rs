@@ -65,6 +65,9 @@ pub struct TensorDescription {
     /// Name of the shard it is in.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub shard: Option<String>,
+    /// The tensor that it is another name of: its bytes are those of that one.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub alias_of: Option<String>,
 }
 
 /// A warning about a file.
@@ -108,6 +111,10 @@ impl TensorDescription {
             bytes: tensor.byte_len(),
             sha256: None,
             shard: tensor.shard().map(Into::into),
+            #[cfg(feature = "foreign")]
+            alias_of: tensor.alias_of().map(Into::into),
+            #[cfg(not(feature = "foreign"))]
+            alias_of: None,
         }
     }
 }

@@ -77,10 +77,13 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
             }
             lines.try_for_each(|line| writeln!(out, "{line}"))
         })?;
-        let bytes = tensors.iter().map(|tensor| tensor.byte_len()).sum();
+        let first = || tensors.iter().filter(|tensor| tensor.alias_of().is_none());
+        let (count, bytes) = (first().count(), first().map(|tensor| tensor.byte_len()).sum());
+        let others = (tensors.len() - count) as u64;
         console.note(format_args!(
-            "{}, {}{}",
-            human::plural(tensors.len() as u64, "tensor"),
+            "{}{}, {}{}",
+            human::plural(count as u64, "tensor"),
+            if others > 0 { format!(" and {}", human::plural(others, "other name")) } else { String::new() },
             human::bytes(bytes),
             console.took()
         ));
@@ -108,10 +111,13 @@ fn table(tensors: &[Tensor<'_>], digests: Option<&[String]>, model: &Model) -> T
         Align::Right,
         Align::Left,
         Align::Left,
+        Align::Left,
     ]);
+    let has_aliases = tensors.iter().any(|tensor| tensor.alias_of().is_some());
     let mut head = vec!["NAME", "DTYPE", "SHAPE", "OFFSET", "BYTES"];
     head.extend(digests.map(|_| "SHA-256"));
     head.extend(model.is_sharded().then_some("SHARD"));
+    head.extend(has_aliases.then_some("ALIAS OF"));
     table.row(head);
     for (idx, tensor) in tensors.iter().enumerate() {
         let mut row = vec![
@@ -123,6 +129,7 @@ fn table(tensors: &[Tensor<'_>], digests: Option<&[String]>, model: &Model) -> T
         ];
         row.extend(digests.and_then(|digests| digests.get(idx)).cloned());
         row.extend(tensor.shard().map(escaped));
+        row.extend(has_aliases.then(|| tensor.alias_of().map_or_else(|| "-".to_owned(), escaped)));
         table.row(row);
     }
     table

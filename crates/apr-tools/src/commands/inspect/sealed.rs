@@ -280,6 +280,7 @@ impl<'a> InsideFields<'a> {
             offset: None,
             sha256: None,
             shard: None,
+            alias_of: None,
         };
         Self {
             bytes: inside.parts.iter().map(Part::len).sum(),
