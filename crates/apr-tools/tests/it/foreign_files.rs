@@ -99,6 +99,19 @@ fn every_vector_is_read_as_its_sidecar_says() {
 }
 
 #[test]
+fn other_names_of_tensors_are_marked_and_count_once() {
+    let sandbox = Sandbox::empty();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../conformance/vectors/import/torch/pytorch_model.bin");
+    let ran = sandbox.run(&["tensors", path]);
+    assert!(ran.stdout.lines().next().is_some_and(|head| head.ends_with("ALIAS OF")), "{}", ran.stdout);
+    assert!(ran.stderr.contains("2 tensors and 1 other name, "), "{}", ran.stderr);
+    let (_, listed) = sandbox.json(&["tensors", path]);
+    let alias_of = |row: &Value| row["alias_of"].as_str().map(|of| (row["name"].to_string(), of.to_owned()));
+    let aliases: Vec<_> = listed["tensors"].as_array().unwrap().iter().filter_map(alias_of).collect();
+    assert_eq!(aliases, [("\"model.embed.weight\"".to_owned(), "head.weight".to_owned())]);
+}
+
+#[test]
 fn arrays_are_written_as_numpy_writes_them() {
     let sandbox = Sandbox::with_models();
     let npy = sandbox.read("model.npy");
