@@ -142,4 +142,30 @@ mod tests {
         let found = scan(&renamed, 10).expect("in memory");
         assert!(matches!(found.as_slice(), [(_, Problem::GraphFiles { .. })]), "{found:?}");
     }
+
+    #[test]
+    fn operations_are_judged_by_their_whole_names() {
+        let found = |name: &[u8], attribute: &[u8]| {
+            // Something before the node, so that offsets count.
+            let node = field(1, &[field(2, name), field(5, attribute)].concat());
+            let bytes = [field(3, &[b'x'; 40]), node].concat();
+            let found = scan(&bytes.as_slice(), 10).expect("in memory");
+            found.iter().map(|(at, problem)| (*at, problem.code())).collect::<Vec<_>>()
+        };
+        let print = b"PrintV2";
+        assert_eq!(found(print, b"to file://x"), [(46, "sc-graph-code")]);
+        assert_eq!(found(print, b"stderr"), []);
+        assert_eq!(found(b"MatMul", b"to file://x"), []);
+        assert_eq!(found(b"PyFunc", b""), [(46, "sc-graph-code")]);
+        assert_eq!(found(&b"PyFunc".repeat(2), b""), []);
+        // Longer than any name: the one before it counts.
+        let long =
+            field(1, &[field(2, b"PyFunc"), [&[2 << 3 | 2, 0x81, 2][..], &[b'x'; 257]].concat()].concat());
+        assert_eq!(scan(&long.as_slice(), 10).expect("in memory").len(), 1);
+        // As many as are kept.
+        assert_eq!(
+            scan(&field(1, &field(2, b"PyFunc")).repeat(3).as_slice(), 2).expect("in memory").len(),
+            2
+        );
+    }
 }

@@ -121,10 +121,13 @@ impl<'a, R: ReadAt> Member<'a, R> {
     pub fn verify(&mut self) -> Result<Option<Problem>, Error> {
         let mut piece = [0; INPUT];
         while self.read(&mut piece)? > 0 {}
-        // A last byte beyond what is declared.
+        // A byte beyond what is declared, or after the end of the compressed data.
         let longer = match &mut self.inflate {
             None => self.rest.start < self.rest.end,
-            Some(state) => state.read(self.source, &mut self.rest, &mut [0])? > 0 || !self.rest.is_empty(),
+            Some(state) => {
+                let more = state.read(self.source, &mut self.rest, &mut [0])? > 0;
+                more || !state.pending.is_empty() || !self.rest.is_empty()
+            }
         };
         let differs = self.checksum() == Checksum::Differs;
         Ok(if differs { Some(Problem::Checksum {}) } else { longer.then_some(Problem::Longer {}) })

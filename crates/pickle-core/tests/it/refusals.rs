@@ -88,3 +88,37 @@ fn each_limit_is_kept() {
     assert_eq!(exceeded(b"\x8c\x03abc2\x93.", |limits| limits.name_bytes = 2), ("name_bytes", 2));
     assert_eq!(exceeded(b"S'\\'\\'\\''\n.", |limits| limits.decoded_bytes = 2), ("decoded_bytes", 2));
 }
+
+#[test]
+fn what_reaches_a_limit_exactly_is_read() {
+    use pickle_core::{Limits, Machine};
+
+    let read = |pickle: &[u8], change: fn(&mut Limits)| {
+        let mut limits = Limits::DEFAULT;
+        change(&mut limits);
+        Machine::new(pickle, &limits).finish().map(drop)
+    };
+    for (pickle, change) in [
+        (b"NNN.".as_slice(), (|limits| limits.opcodes = 4) as fn(&mut Limits)),
+        (b"Nq\0q\x01q\x01q\x02.", |limits| limits.memo = 3),
+        (b"((N.", |limits| limits.marks = 2),
+        (b"L123\n.", |limits| limits.integer_bytes = 3),
+        (b"\x8a\x03abc.", |limits| limits.integer_bytes = 3),
+        (b"cabc\nd\n.", |limits| limits.name_bytes = 3),
+        (b"\x8c\x03abc2\x93.", |limits| limits.name_bytes = 3),
+        // With its quotes as it is; decoded, three of two bytes.
+        (b"S'\\'\\''\nS'\\'\\''\nS'\\'\\''\n.", |limits| limits.decoded_bytes = 6),
+    ] {
+        assert!(read(pickle, change).is_ok(), "{}", pickle.escape_ascii());
+    }
+}
+
+#[test]
+fn a_machine_says_where_it_is() {
+    use pickle_core::{Limits, Machine};
+
+    let mut machine = Machine::new(b"\x80\x04NN.rest".as_slice(), &Limits::DEFAULT);
+    machine.finish().expect("a pickle");
+    assert_eq!((machine.position(), machine.rest()), (5, 4));
+    assert_eq!((machine.protocol(), machine.opcodes()), (4, 4));
+}

@@ -1,9 +1,9 @@
 //! End records, extra fields and descriptors: one field at a time.
 
-use zip_core::{Archive, ErrorKind, Limits, Problem};
+use zip_core::{Archive, ErrorKind, Limits, Problem, Wrapper, decompress};
 
 use super::archives::codes;
-use super::{Places, Plan, build, plans, stored};
+use super::{DEFLATED, Places, Plan, build, crc32, plans, stored};
 
 fn found(bytes: &[u8]) -> Vec<&'static str> {
     codes(bytes).expect("an archive")
@@ -188,4 +188,42 @@ fn each_field_of_a_zip64_record_is_compared() {
     let record = zip64(b"", sound, b"", at)[places.end..places.end + 56].to_vec();
     assert!(found(&zip64(&record, sound, b"", at)).contains(&"zc-second-end"));
     assert!(!found(&zip64(&record, sound, b"", at + 56)).contains(&"zc-second-end"));
+}
+
+#[test]
+fn bytes_of_a_member_that_no_reader_gives_are_found() {
+    // Three bytes are declared, with their checksum; sizes in the local headers and the descriptor, too.
+    let (mut bytes, at) = build(&plans()[..2]);
+    for (len, crc) in [(at.locals[0] + 22, at.locals[0] + 14), (at.centrals[0] + 24, at.centrals[0] + 16)] {
+        bytes[len] = 3;
+        bytes[crc..crc + 4].copy_from_slice(&crc32(b"fir").to_le_bytes());
+    }
+    assert_eq!(found(&bytes), ["zc-longer"]);
+    // After the end of the compressed data.
+    for hidden in [1, 5000] {
+        let data = [DEFLATED, &vec![0; hidden]].concat();
+        let plan = Plan { inflated: Some(vec![b'a'; 16]), ..stored("m", &data) };
+        assert_eq!(found(&build(&[plan]).0), ["zc-longer"], "{hidden}");
+    }
+}
+
+#[test]
+fn a_stream_of_deflate_ends_where_it_says() {
+    let bytes = [b"xx", DEFLATED, b"rest"].concat();
+    let source = bytes.as_slice();
+    let mut out = Vec::new();
+    let mut take = |piece: &[u8]| {
+        out.extend_from_slice(piece);
+        true
+    };
+    assert_eq!(decompress(&source, 2..11, Wrapper::Raw, &mut take).expect("all"), Some(7));
+    assert_eq!(out, [b'a'; 16]);
+    assert_eq!(decompress(&source, 2..11, Wrapper::Raw, |_| false).expect("left"), None);
+    for (range, wrapper, code) in [(2..4, Wrapper::Raw, "zc-short"), (2..11, Wrapper::Zlib, "zc-deflate")] {
+        let error = decompress(&source, range, wrapper, |_| true).expect_err("refused");
+        assert_eq!(error.code(), code);
+        if let ErrorKind::Short { expected, found } = error.kind() {
+            assert_eq!(*expected, found + 1);
+        }
+    }
 }
