@@ -224,5 +224,5 @@ fn streams_of_zlib_are_read_to_their_end() {
     assert_eq!(read(&[one.as_slice(), b"rest"].concat()), (Err("zc-after"), 16));
     assert_eq!(read(&one[..one.len() - 1]), (Err("zc-short"), 16));
     assert_eq!(read(DEFLATED), (Err("zc-deflate"), 0));
-    assert_eq!(decompress(&one.as_slice(), Compression::Zlib, 0, |_| false).expect("left"), false);
+    assert!(!decompress(&one.as_slice(), Compression::Zlib, 0, |_| false).expect("left"));
 }
