@@ -133,39 +133,16 @@ impl<'m> Tensor<'m> {
     }
 
     fn of_info(info: TensorInfo<'m>, place: Place<'m>) -> Self {
-        Self {
-            name: info.name(),
-            dtype: TensorType::Known(info.dtype()),
-            shape: info.shape(),
-            elements: info.element_count(),
-            byte_len: info.byte_len(),
-            place,
-            #[cfg(feature = "quantize")]
-            shown: None,
-            #[cfg(feature = "foreign")]
-            alias_of: None,
-        }
+        let kind = (info.name(), TensorType::Known(info.dtype()));
+        Self::new(kind, (info.shape(), info.element_count()), info.byte_len(), place)
     }
 
-    /// Of a GGUF file. Its bytes are read as little-endian, whatever the byte order of the file; block types without a big-endian
-    /// layout are not converted.
-    #[cfg(feature = "gguf")]
-    pub(crate) fn of_gguf(
+    const fn new(
         (name, dtype): (&'m str, TensorType),
         (shape, elements): (&'m [usize], u64),
         byte_len: u64,
-        origin: Origin<'m>,
-        endian: Endian,
+        place: Place<'m>,
     ) -> Self {
-        let swap = match dtype {
-            TensorType::Known(dtype) if dtype.is_quantized() => Swap::blocks(dtype),
-            TensorType::Known(dtype) => Some(Swap::plain(dtype.block_bytes())),
-            TensorType::Unknown(_) | TensorType::Other(_) => None,
-        };
-        let place = match endian {
-            Endian::Little => Place::Stored(origin),
-            Endian::Big => Place::Swapped(origin, swap),
-        };
         Self {
             name,
             dtype,
@@ -178,6 +155,28 @@ impl<'m> Tensor<'m> {
             #[cfg(feature = "foreign")]
             alias_of: None,
         }
+    }
+
+    /// Of a GGUF file. Its bytes are read as little-endian, whatever the byte order of the file; block types without a big-endian
+    /// layout are not converted.
+    #[cfg(feature = "gguf")]
+    pub(crate) fn of_gguf(
+        kind: (&'m str, TensorType),
+        extent: (&'m [usize], u64),
+        byte_len: u64,
+        origin: Origin<'m>,
+        endian: Endian,
+    ) -> Self {
+        let swap = match kind.1 {
+            TensorType::Known(dtype) if dtype.is_quantized() => Swap::blocks(dtype),
+            TensorType::Known(dtype) => Some(Swap::plain(dtype.block_bytes())),
+            TensorType::Unknown(_) | TensorType::Other(_) => None,
+        };
+        let place = match endian {
+            Endian::Little => Place::Stored(origin),
+            Endian::Big => Place::Swapped(origin, swap),
+        };
+        Self::new(kind, extent, byte_len, place)
     }
 }
 
@@ -492,6 +491,12 @@ impl Origin<'_> {
         let read = self.content.read_exact_at(self.offset + offset, buf);
         read.map_err(|error| Error::from(error).of_tensor(tensor))
     }
+}
+
+/// Number of elements of a shape.
+#[cfg(any(feature = "apr", feature = "foreign"))]
+fn elements_of(shape: &[usize]) -> u64 {
+    shape.iter().fold(1, |count: u64, &dim| count.saturating_mul(dim as u64))
 }
 
 /// Common name of this quantization: that of ggml, also for blocks of `.apr` files with the same codes.

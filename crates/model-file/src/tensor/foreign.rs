@@ -2,30 +2,19 @@
 
 use tensor_dtype::TensorType;
 
-use super::{Place, Tensor};
+use super::{Place, Tensor, elements_of};
 use crate::error::{Error, ErrorKind};
 
 impl<'m> Tensor<'m> {
     /// Of a file of another program, whose bytes are in the file as they are if `is_stored`.
     pub(crate) fn of_foreign(
-        (name, dtype): (&'m str, TensorType),
+        kind: (&'m str, TensorType),
         (shape, byte_len): (&'m [usize], u64),
         place: crate::foreign::Place<'m>,
         is_stored: bool,
     ) -> Self {
         let place = if is_stored { Place::Stored(place.origin) } else { Place::Foreign(place) };
-        let elements = shape.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
-        Self {
-            name,
-            dtype,
-            shape,
-            elements,
-            byte_len,
-            place,
-            #[cfg(feature = "quantize")]
-            shown: None,
-            alias_of: None,
-        }
+        Self::new(kind, (shape, elements_of(shape)), byte_len, place)
     }
 
     pub(crate) fn as_alias_of(self, name: &'m str) -> Self {
