@@ -3,32 +3,32 @@
 mod apr_model;
 mod apr_tensors;
 mod checkpoints;
+mod content;
 mod foreign;
 mod gguf;
+mod page;
 mod protection;
 mod quantization;
 mod report;
 mod sealed;
 mod warnings;
 
-use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use std::path::PathBuf;
 
-use model_file::Warning;
 use st_core::{Layout, Order, TensorSpec, WriteOptions};
-use tensor_dtype::{Dtype, TensorType};
+use tensor_dtype::Dtype;
 
 pub(crate) use self::apr_model::{ANYONE, stored};
 pub(crate) use self::apr_tensors::footer_state;
-use self::warnings::misnamed;
+use self::content::Content;
 use crate::args::{CompatArg, INPUT_HELP, PartArgs, TrustedArg};
 use crate::checkpoints::{About, Checkpoint};
 use crate::error::{Exit, Failure};
-use crate::input::{Format, Model, Part, Rules, Source, Tensor, Totals};
+use crate::input::{Format, Model, Part, Rules, Source, Tensor};
 use crate::secrets::KeysArgs;
 use crate::terminal::Console;
-use crate::terminal::tree::{Extent, Item};
+use crate::terminal::tree::Extent;
 
 const AFTER_HELP: &str = "Only the header is read (of an .apr file also the metadata, of a GGUF file the keys), so large models take no longer than small \
     ones. `apr FILE` is the same. With --verify, all of an .apr file is read: what its payload holds is \
@@ -131,18 +131,13 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
 
 /// Everything the reports show.
 struct Summary<'m> {
-    model: &'m Model,
+    content: Content<'m>,
     rules: Rules,
     files: Vec<FileSummary<'m>>,
-    items: Vec<Item<'m>>,
-    /// By share of the bytes, the largest first.
-    dtypes: Vec<(TensorType, Totals)>,
-    totals: Totals,
     /// Tensors whose offset is a multiple of their element size.
     aligned_to_elements: u64,
     /// Tensors whose offset is a multiple of 64.
     aligned_to_64: u64,
-    warnings: Vec<Warning>,
     /// If the folder of a checkpoint was named.
     checkpoint: Option<(About, Checkpoint)>,
 }
@@ -163,52 +158,29 @@ impl<'m> Summary<'m> {
         checkpoint: Option<(About, Checkpoint)>,
     ) -> Result<Self, Failure> {
         let tensors = model.tensors()?;
-        let (dtypes, totals) = by_dtype(&tensors);
         let count =
             |aligned: fn(&Tensor<'_>) -> bool| tensors.iter().filter(|tensor| aligned(tensor)).count() as u64;
         let files: Vec<_> = model.parts()?.into_iter().map(FileSummary::new).collect();
-        let mut warnings =
+        let warnings =
             warnings::all(model, &tensors, &files, rules, checkpoint.as_ref().map(|(about, _)| about));
-        warnings.extend(misnamed(model.format(), model.label()));
         Ok(Self {
-            model,
+            content: Content::new(model, &tensors, warnings),
             rules: *rules,
-            items: tensors.iter().map(item).collect(),
-            dtypes,
-            totals,
             aligned_to_elements: count(is_aligned),
             aligned_to_64: count(|tensor| {
                 tensor.file_offset().is_some_and(|offset| offset.is_multiple_of(64))
             }),
-            warnings,
             files,
             checkpoint,
         })
     }
 
+    const fn model(&self) -> &'m Model {
+        self.content.model
+    }
+
     fn file_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.part.file.file_len()).sum()
-    }
-}
-
-/// The types of tensors with their share, the largest first, and all together.
-fn by_dtype(tensors: &[Tensor<'_>]) -> (Vec<(TensorType, Totals)>, Totals) {
-    let mut dtypes: BTreeMap<TensorType, Totals> = BTreeMap::new();
-    for tensor in tensors {
-        dtypes.entry(tensor.dtype()).or_default().add(tensor);
-    }
-    let mut dtypes: Vec<_> = dtypes.into_iter().collect();
-    dtypes.sort_by_key(|(_, totals)| core::cmp::Reverse(totals.bytes));
-    (dtypes, Tensor::totals(tensors))
-}
-
-fn item<'m>(tensor: &Tensor<'m>) -> Item<'m> {
-    Item {
-        name: tensor.name(),
-        dtype: tensor.dtype().name(),
-        shape: tensor.shape(),
-        elements: tensor.elements(),
-        bytes: tensor.byte_len(),
     }
 }
 

@@ -1,24 +1,24 @@
 //! The description of an `.apr` file of version 1, with `--verify` including its payload.
 
 use alloc::borrow::Cow;
-use std::io::{self, Write};
+use std::io;
 
 use apr_container::{ModelInfo, PayloadLayout, Value};
 use apr_models::{AnyModel, Model as _, Step};
 use model_file::Warning;
 use model_file::entries::flatten;
 
+use super::page::{Page, VALUE_CHARS};
 use super::protection::{AuthenticationFields, Protection};
-use super::report::{LISTED, VALUE_CHARS, heading_of_warnings, more};
 use super::warnings::{misnamed, quirk};
 use crate::error::Failure;
 use crate::input::{Model, Rules, Source};
 use crate::report::{self, Report};
+use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::{self, plural};
 use crate::terminal::table::{Align, Table};
 use crate::terminal::value::{self, line};
-use crate::terminal::{Console, Style};
 use serde::Serialize;
 
 /// Everything the reports show.
@@ -154,13 +154,10 @@ pub(crate) fn stored(rows: usize) -> String {
 }
 
 fn text(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
-    let shorten = console.out_is_terminal() && !console.is_verbose();
-    console.text(|out, style| {
-        let title = style.bold(&escape::path(summary.source.label()));
-        writeln!(out, "{title}: .apr version 1, {}\n", human::exact_bytes(summary.info.file_size))?;
-        facts(summary).wrapped(style).iter().try_for_each(|line| writeln!(out, "{line}"))?;
-        metadata(&summary.metadata, shorten, out, style)?;
-        heading_of_warnings(&summary.warnings, out, style)
+    let what = (".apr version 1", summary.info.file_size);
+    Page::print(summary.source.label(), what, &facts(summary), console, |page| {
+        metadata(&summary.metadata, page)?;
+        page.warnings(&summary.warnings)
     })
 }
 
@@ -222,21 +219,18 @@ fn shape(facts: &Facts) -> String {
     parts.join(", ")
 }
 
-fn metadata(metadata: &Value, shorten: bool, out: &mut impl Write, style: Style) -> io::Result<()> {
-    writeln!(out, "\n{}", style.bold("Metadata"))?;
-    let mut lines = Vec::new();
+fn metadata(metadata: &Value, page: &mut Page<'_>) -> io::Result<()> {
+    let mut entries = Vec::new();
     flatten("", metadata, &mut |path, value| {
-        let mut text = line(value, shorten.then_some(VALUE_CHARS));
+        let mut text = line(value, page.shorten.then_some(VALUE_CHARS));
         if path == "created_at"
             && let Some(seconds) = value.as_str().and_then(|text| text.parse().ok())
         {
             text = format!("{text} ({})", human::unix_time(seconds));
         }
-        lines.push(format!("  {}: {text}", style.cyan(&escape::escaped(path))));
+        entries.push((path.to_owned(), text));
     });
-    let shown = if shorten { LISTED } else { usize::MAX };
-    lines.iter().take(shown).try_for_each(|line| writeln!(out, "{line}"))?;
-    more(lines.len().saturating_sub(shown), out)
+    page.entries("Metadata", entries.into_iter())
 }
 
 fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {

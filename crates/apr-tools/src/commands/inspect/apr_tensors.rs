@@ -1,41 +1,33 @@
 //! The description of an `.apr` file of version 2.
 
 use alloc::borrow::Cow;
-use std::io::{self, Write};
+use std::io;
 
 use apr_container::v2::{self, Footer};
 use model_file::Warning;
 
-use super::report::{
-    DtypeRow, LISTED, Nodes, VALUE_CHARS, dtype_rows, heading_of_warnings, more, write_tree,
-};
-use super::warnings::{misnamed, quirk};
-use super::{by_dtype, item};
+use super::content::{Content, TotalsFields, Tree};
+use super::page::{Page, VALUE_CHARS, text_value};
+use super::warnings::{names, quirk, warning};
 use crate::error::{CODE_INTERNAL, Failure};
-use tensor_dtype::TensorType;
-
-use crate::input::{AprV2, Contents, MetadataValue, Model, Rules, Source, Tensor, Totals};
+use crate::input::{AprV2, Contents, MetadataValue, Model, Rules, Source, Tensor};
 use crate::report::{self, Report};
-use crate::terminal::escape::{self, escaped};
-use crate::terminal::human::{self, grouped};
+use crate::terminal::Console;
+use crate::terminal::escape::escaped;
+use crate::terminal::human::grouped;
 use crate::terminal::table::{Align, Table};
-use crate::terminal::tree::{self, Extent, Item};
+use crate::terminal::tree::Extent;
 use crate::terminal::value;
-use crate::terminal::{Console, Style};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 /// Everything the reports show.
 struct Summary<'m> {
-    model: &'m Model,
     file: &'m AprV2,
     rules: Rules,
-    items: Vec<Item<'m>>,
-    dtypes: Vec<(TensorType, Totals)>,
-    totals: Totals,
+    content: Content<'m>,
     /// The footer; `None` if it was not read.
     footer: Option<Footer>,
-    warnings: Vec<Warning>,
 }
 
 /// Prints the report; the tree only to the extent given.
@@ -58,19 +50,9 @@ pub(super) fn run(
     let footer = if verify { Some(model.checksum()?) } else { None };
     drop(busy);
     let tensors = model.tensors()?;
-    let (dtypes, totals) = by_dtype(&tensors);
-    let mut warnings = warnings(&model, file, footer, rules, &tensors);
-    warnings.extend(misnamed(model.format(), model.label()));
-    let summary = Summary {
-        model: &model,
-        file,
-        rules: *rules,
-        items: tensors.iter().map(item).collect(),
-        dtypes,
-        totals,
-        footer,
-        warnings,
-    };
+    let warnings = warnings(&model, file, footer, rules, &tensors);
+    let content = Content::new(&model, &tensors, warnings);
+    let summary = Summary { file, rules: *rules, content, footer };
     if console.is_json() { json(&summary, console) } else { text(&summary, extent, console) }
 }
 
@@ -83,29 +65,20 @@ fn warnings(
 ) -> Vec<Warning> {
     let mut warnings = Vec::from_iter(quirk(model, rules));
     warnings.extend(file.warnings(footer).iter().map(Warning::of_v2));
-    if let Some(message) = super::warnings::names(tensors) {
-        warnings.push(Warning { kind: "name", message });
-    }
+    warnings.extend(warning(("name", names(tensors))));
     warnings
 }
 
 fn text(summary: &Summary<'_>, tree: Option<Extent>, console: &mut Console) -> Result<(), Failure> {
-    let shorten = console.out_is_terminal() && !console.is_verbose();
-    console.text(|out, style| {
-        let title = style.bold(&escape::path(summary.model.label()));
-        let bytes = human::exact_bytes(summary.file.index().file_len());
-        writeln!(out, "{title}: .apr version 2, {bytes}\n")?;
-        facts(summary).wrapped(style).iter().try_for_each(|line| writeln!(out, "{line}"))?;
-        write_metadata(summary.model, shorten, out, style)?;
-        write_tree(&summary.items, summary.totals.bytes, tree, out, style)?;
-        heading_of_warnings(&summary.warnings, out, style)
-    })
+    let what = (".apr version 2", summary.file.index().file_len());
+    let content = &summary.content;
+    content.print(what, &facts(summary), tree, console, |page| write_metadata(content.model, page))
 }
 
 fn facts(summary: &Summary<'_>) -> Table {
     let header = summary.file.index().header();
     let mut table = Table::new(&[Align::Left, Align::Left]);
-    super::report::totals(&mut table, summary.totals, &summary.dtypes);
+    summary.content.totals(&mut table);
     let mut line = |label: &str, text: String| table.row([format!("  {label}"), text]);
     let (major, minor) = header.version();
     line("format", format!("{major}.{minor}, magic {}", escaped(&magic(header))));
@@ -142,26 +115,19 @@ fn checksum(footer: Option<Footer>) -> String {
     }
 }
 
-pub(super) fn write_metadata(
-    model: &Model,
-    shorten: bool,
-    out: &mut impl Write,
-    style: Style,
-) -> io::Result<()> {
+pub(super) fn write_metadata(model: &Model, page: &mut Page<'_>) -> io::Result<()> {
     let mut members = model.metadata();
     members.sort_by(|(a, _), (b, _)| a.cmp(b));
-    writeln!(out, "\n{}", style.bold("Metadata"))?;
-    let shown = if shorten { LISTED } else { usize::MAX };
-    for (key, value) in members.iter().take(shown) {
+    let shorten = page.shorten;
+    let entries = members.iter().map(|(key, value)| {
         let value = match value {
             MetadataValue::Value(value) => value::line(value, shorten.then_some(VALUE_CHARS)),
-            MetadataValue::Json(json) if shorten => escape::cut(json, VALUE_CHARS),
-            MetadataValue::Json(json) => escaped(json),
+            MetadataValue::Json(json) => text_value(json, shorten),
             _ => String::new(),
         };
-        writeln!(out, "  {}: {value}", style.cyan(&escaped(key)))?;
-    }
-    more(members.len().saturating_sub(shown), out)
+        (key, value)
+    });
+    page.entries("Metadata", entries)
 }
 
 fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
@@ -171,15 +137,12 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
     let header = index.header();
     let (major, minor) = header.version();
     console.report(&InspectReport {
-        file: report::path(summary.model.label()),
-        format: summary.model.format().name(),
-        version: summary.model.format().version(),
+        file: report::path(summary.content.model.label()),
+        format: summary.content.model.format().name(),
+        version: summary.content.model.format().version(),
         mode: summary.rules.name(),
         file_bytes: index.file_len(),
-        tensors: summary.totals.tensors,
-        parameters: summary.totals.elements,
-        data_bytes: summary.totals.bytes,
-        dtypes: dtype_rows(&summary.dtypes),
+        totals: summary.content.totals_fields(),
         header: HeaderFields {
             magic: String::from_utf8_lossy(&header.magic().bytes()).into_owned(),
             version: format!("{major}.{minor}"),
@@ -194,8 +157,8 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
         },
         metadata,
         checksum: footer_state(summary.footer),
-        tree: Nodes(&tree::build(&summary.items)),
-        warnings: &summary.warnings,
+        tree: summary.content.tree_fields(),
+        warnings: summary.content.warnings(),
     })
 }
 
@@ -208,14 +171,12 @@ struct InspectReport<'a> {
     version: Option<u32>,
     mode: &'a str,
     file_bytes: u64,
-    tensors: u64,
-    parameters: u64,
-    data_bytes: u64,
-    dtypes: Vec<DtypeRow>,
+    #[serde(flatten)]
+    totals: TotalsFields,
     header: HeaderFields,
     metadata: Box<RawValue>,
     checksum: &'a str,
-    tree: Nodes<'a>,
+    tree: Tree<'a>,
     warnings: &'a [Warning],
 }
 

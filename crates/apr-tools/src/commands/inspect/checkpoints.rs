@@ -6,15 +6,16 @@ use std::path::Path;
 
 use st_mmap::LoadOptions;
 
+use super::page::Page;
 use crate::checkpoints::{About, Checkpoint, Layout};
 use crate::code_files;
 use crate::error::{Exit, Failure};
 use crate::input::Rules;
 use crate::report::{self, Fields, Number, Report};
+use crate::terminal::Console;
 use crate::terminal::escape::{self, escaped};
 use crate::terminal::human::{self, float, plural};
 use crate::terminal::table::{Align, Dispensable, Table};
-use crate::terminal::{Console, Style};
 use serde::Serialize;
 
 /// Most metrics in a line.
@@ -132,13 +133,8 @@ fn metrics(about: &About, most: usize) -> String {
 }
 
 /// The part of a model's report about its checkpoint.
-pub(super) fn section(
-    checkpoint: &Checkpoint,
-    about: &About,
-    out: &mut impl Write,
-    style: Style,
-) -> io::Result<()> {
-    writeln!(out, "\n{}", style.bold("Checkpoint"))?;
+pub(super) fn section(checkpoint: &Checkpoint, about: &About, page: &mut Page<'_>) -> io::Result<()> {
+    page.heading("Checkpoint")?;
     let mut table = Table::new(&[Align::Left, Align::Left]);
     let mut line = |label: &str, text: String| table.row([format!("  {label}"), text]);
     line("step", human::grouped(checkpoint.step));
@@ -162,7 +158,7 @@ pub(super) fn section(
         "files",
         format!("{}, {}", human::grouped(about.contents.files), human::bytes(about.contents.bytes)),
     );
-    table.wrapped(style).iter().try_for_each(|line| writeln!(out, "{line}"))
+    table.wrapped(page.style).iter().try_for_each(|line| writeln!(page.out, "{line}"))
 }
 
 fn json(folder: &Path, rows: &[Row], console: &mut Console) -> Result<(), Failure> {

@@ -1,40 +1,32 @@
 //! The description of a GGUF file.
 
 use alloc::borrow::Cow;
-use std::io::{self, Write};
 
 use gguf_core::{Endian, Entry, Header, Value};
 use model_file::Warning;
 
-use super::report::{
-    DtypeRow, LISTED, Nodes, VALUE_CHARS, dtype_rows, heading_of_warnings, more, totals, write_tree,
-};
-use super::warnings::{self, misnamed, quirk};
-use super::{by_dtype, item};
+use super::content::{Content, TotalsFields, Tree};
+use super::page::{VALUE_CHARS, text_value};
+use super::warnings::{names, quirk, warning, zero_size};
 use crate::error::{CODE_INTERNAL, Failure};
-use crate::input::{Contents, Gguf, Model, Rules, Source, Tensor, Totals};
+use crate::input::{Contents, Gguf, Model, Rules, Source, Tensor};
 use crate::report::{self, Each, Narrow, Number, OneLine, Report};
-use crate::terminal::escape::{self, escaped, is_hazard};
+use crate::terminal::Console;
+use crate::terminal::escape::{self, is_hazard};
 use crate::terminal::human::{self, grouped};
 use crate::terminal::table::{Align, Table};
-use crate::terminal::tree::{self, Extent, Item};
-use crate::terminal::{Console, Style};
+use crate::terminal::tree::Extent;
 use serde::{Serialize, Serializer};
-use tensor_dtype::TensorType;
 
 /// Most elements of an array that are shown, unless nothing is to be left out.
 const ELEMENTS: usize = 8;
 
 /// Everything the reports show.
 struct Summary<'m> {
-    model: &'m Model,
     file: &'m Gguf,
     header: Header<'m>,
     rules: Rules,
-    items: Vec<Item<'m>>,
-    dtypes: Vec<(TensorType, Totals)>,
-    totals: Totals,
-    warnings: Vec<Warning>,
+    content: Content<'m>,
 }
 
 /// Prints the report; the tree only to the extent given.
@@ -54,19 +46,8 @@ pub(super) fn run(
     };
     let header = file.header()?;
     let tensors = model.tensors()?;
-    let (dtypes, totals) = by_dtype(&tensors);
-    let mut warnings = warnings(&model, file, &header, rules, &tensors);
-    warnings.extend(misnamed(model.format(), model.label()));
-    let summary = Summary {
-        model: &model,
-        file,
-        rules: *rules,
-        items: tensors.iter().map(item).collect(),
-        dtypes,
-        totals,
-        warnings,
-        header,
-    };
+    let warnings = warnings(&model, file, &header, rules, &tensors);
+    let summary = Summary { file, rules: *rules, content: Content::new(&model, &tensors, warnings), header };
     if console.is_json() { json(&summary, console) } else { text(&summary, extent, console) }
 }
 
@@ -99,12 +80,8 @@ fn warnings(
     if let Some(failure) = unordered {
         warn("byte-order", format!("{failure}: what needs their numbers refuses them"));
     }
-    if let Some(message) = warnings::zero_size(tensors) {
-        warn("zero-size", message);
-    }
-    if let Some(message) = warnings::names(tensors) {
-        warn("name", message);
-    }
+    let found = [("zero-size", zero_size(tensors)), ("name", names(tensors))];
+    warnings.extend(found.into_iter().filter_map(warning));
     let odd = |text: gguf_core::Text<'_>| {
         let is_odd = |c| is_hazard(c) && !matches!(c, '\n' | '\r' | '\t');
         text.to_str().map_or(true, |text| text.contains(is_odd))
@@ -114,11 +91,13 @@ fn warnings(
     let count = entries.filter(|entry| odd(entry.key()) || entry.value().as_text().is_some_and(odd)).count();
     if count > 0 {
         let keys = human::plural(count as u64, "key");
-        warn("metadata-text", format!("{keys} with control or invisible characters, or not UTF-8"));
+        let message = format!("{keys} with control or invisible characters, or not UTF-8");
+        warnings.push(Warning { kind: "metadata-text", message });
     }
     let end = header.data_start() + header.data_len();
     if let Some(trailing @ 1..) = file.file_len().checked_sub(end) {
-        warn("trailing", format!("{} behind the last tensor", human::plural(trailing, "byte")));
+        let message = format!("{} behind the last tensor", human::plural(trailing, "byte"));
+        warnings.push(Warning { kind: "trailing", message });
     }
     warnings
 }
@@ -131,17 +110,20 @@ fn shard(header: &Header<'_>) -> Option<(u64, u64)> {
 }
 
 fn text(summary: &Summary<'_>, tree: Option<Extent>, console: &mut Console) -> Result<(), Failure> {
-    let is_verbose = console.is_verbose();
-    let shorten = console.out_is_terminal() && !is_verbose;
-    console.text(|out, style| {
-        let title = style.bold(&escape::path(summary.model.label()));
-        let bytes = human::exact_bytes(summary.file.file_len());
-        writeln!(out, "{title}: GGUF version {}, {bytes}\n", summary.header.version())?;
-        facts(summary).wrapped(style).iter().try_for_each(|line| writeln!(out, "{line}"))?;
-        let elements = if is_verbose { usize::MAX } else { ELEMENTS };
-        keys(summary.header.entries(), shorten, elements, out, style)?;
-        write_tree(&summary.items, summary.totals.bytes, tree, out, style)?;
-        heading_of_warnings(&summary.warnings, out, style)
+    let elements = if console.is_verbose() { usize::MAX } else { ELEMENTS };
+    let what = format!("GGUF version {}", summary.header.version());
+    let what = (&*what, summary.file.file_len());
+    summary.content.print(what, &facts(summary), tree, console, |page| {
+        let (style, shorten) = (page.style, page.shorten);
+        let keys = summary.header.entries().iter().map(|entry| {
+            let value = entry.value();
+            let kind = match value {
+                Value::Text(_) | Value::Array(_) => String::new(),
+                _ => style.dim(&format!(" ({})", value.value_type())),
+            };
+            (entry.key().to_str_lossy(), text_value(&described(&value, elements), shorten) + &kind)
+        });
+        page.entries("Keys", keys)
     })
 }
 
@@ -152,7 +134,7 @@ fn facts(summary: &Summary<'_>) -> Table {
     if let Some(architecture) = architecture {
         table.row(["  architecture".to_owned(), escape::cut(&architecture.to_str_lossy(), VALUE_CHARS)]);
     }
-    totals(&mut table, summary.totals, &summary.dtypes);
+    summary.content.totals(&mut table);
     let mut line = |label: &str, text: String| table.row([format!("  {label}"), text]);
     line("keys", grouped(header.entries().len() as u64));
     line(
@@ -173,32 +155,6 @@ fn endian(header: &Header<'_>) -> &'static str {
         Endian::Little => "little-endian",
         Endian::Big => "big-endian",
     }
-}
-
-fn keys(
-    entries: &[Entry<'_>],
-    shorten: bool,
-    elements: usize,
-    out: &mut impl Write,
-    style: Style,
-) -> io::Result<()> {
-    writeln!(out, "\n{}", style.bold("Keys"))?;
-    let shown = if shorten { LISTED } else { usize::MAX };
-    for entry in entries.iter().take(shown) {
-        let value = entry.value();
-        let mut text = described(&value, elements);
-        if shorten {
-            text = escape::cut(&text, VALUE_CHARS);
-        } else {
-            text = escaped(&text);
-        }
-        let kind = match value {
-            Value::Text(_) | Value::Array(_) => String::new(),
-            _ => style.dim(&format!(" ({})", value.value_type())),
-        };
-        writeln!(out, "  {}: {text}{kind}", style.cyan(&escaped(&entry.key().to_str_lossy())))?;
-    }
-    more(entries.len().saturating_sub(shown), out)
 }
 
 /// A value as people read it: of an array its type, its length and the first elements.
@@ -229,8 +185,8 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
     let header = &summary.header;
     let architecture = header.get("general.architecture").and_then(|value| value.as_text());
     console.report(&InspectReport {
-        file: report::path(summary.model.label()),
-        format: summary.model.format().name(),
+        file: report::path(summary.content.model.label()),
+        format: summary.content.model.format().name(),
         mode: summary.rules.name(),
         file_bytes: summary.file.file_len(),
         version: header.version(),
@@ -240,13 +196,10 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
         header_bytes: header.header_len(),
         data_start: header.data_start(),
         part: shard(header).map(|(number, of)| PartFields { number, of }),
-        tensors: summary.totals.tensors,
-        parameters: summary.totals.elements,
-        data_bytes: summary.totals.bytes,
-        dtypes: dtype_rows(&summary.dtypes),
+        totals: summary.content.totals_fields(),
         keys: Each(|| header.entries().iter().map(|entry| KeyFields::new(entry, elements))),
-        tree: Nodes(&tree::build(&summary.items)),
-        warnings: &summary.warnings,
+        tree: summary.content.tree_fields(),
+        warnings: summary.content.warnings(),
     })
 }
 
@@ -264,12 +217,10 @@ struct InspectReport<'a, K> {
     header_bytes: u64,
     data_start: u64,
     part: Option<PartFields>,
-    tensors: u64,
-    parameters: u64,
-    data_bytes: u64,
-    dtypes: Vec<DtypeRow>,
+    #[serde(flatten)]
+    totals: TotalsFields,
     keys: K,
-    tree: Nodes<'a>,
+    tree: Tree<'a>,
     warnings: &'a [Warning],
 }
 

@@ -3,7 +3,7 @@
 use alloc::borrow::Cow;
 use std::io::Write as _;
 
-use super::by_dtype;
+use super::content::by_dtype;
 use crate::error::Failure;
 use crate::input::{Model, Totals, common_name};
 use crate::report::{self, Number, Report};

@@ -1,24 +1,24 @@
 //! `apr inspect` of a sealed file: public content, and with a key the encrypted content.
 
 use alloc::borrow::Cow;
-use std::io::{self, Write};
+use std::io;
 
 use apr_crypto::VerifyingKey;
 use apr_sealed::{Part, PartKind, SealedHeader, StanzaKind};
 use model_file::TensorDescription;
 
 use super::Args;
-use super::report::{LISTED, VALUE_CHARS, more};
+use super::page::{Page, VALUE_CHARS, text_value};
 use crate::commands::rekey::described;
 use crate::error::{Exit, Failure};
 use crate::input::{Format, Source};
 use crate::report::{self, Fields, Report};
 use crate::sealed_file::SealedFile;
 use crate::secrets::{SignedBy, Trusted, refuse_shared_stdin};
-use crate::terminal::escape::{self, cut, escaped};
+use crate::terminal::Console;
+use crate::terminal::escape::cut;
 use crate::terminal::human::{self, grouped};
 use crate::terminal::table::{Align, Table};
-use crate::terminal::{Console, Style};
 use serde::Serialize;
 
 /// Runs `apr inspect` for a sealed file.
@@ -178,22 +178,22 @@ impl Seen<'_> {
 
     fn text(&self, console: &mut Console) -> Result<(), Failure> {
         let shorten = !console.is_verbose();
-        console.text(|out, style| {
-            let bytes = human::exact_bytes(self.header.lens().iter().sum());
-            writeln!(out, "{}: sealed, {bytes}\n", style.bold(&escape::path(self.label)))?;
-            let mut table = Table::new(&[Align::Left, Align::Left]);
-            for (label, text) in self.facts() {
-                table.row([format!("  {label}"), text]);
-            }
-            table.lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        let mut facts = Table::new(&[Align::Left, Align::Left]);
+        for (label, text) in self.facts() {
+            facts.row([format!("  {label}"), text]);
+        }
+        let bytes = self.header.lens().iter().sum();
+        Page::print(self.label, ("sealed", bytes), &facts, console, |page| {
+            page.shorten = shorten;
             let vouched = if self.authentic().1.is_some() { "" } else { ", not authenticated" };
-            let public: Vec<_> = self.header.public_declared().iter().collect();
-            write_texts(&format!("Public metadata{vouched}"), &public, shorten, out, style)?;
+            write_texts(&format!("Public metadata{vouched}"), self.header.public_declared().iter(), page)?;
             let Some(inside) = self.inside else { return Ok(()) };
-            write_recipients(inside, shorten, out, style)?;
-            let private: Vec<_> = inside.metadata.iter().map(|(key, value)| (key, value)).collect();
-            write_texts("Private metadata", &private, shorten, out, style)?;
-            write_tensors(inside, shorten, out, style)
+            if let Some(recipients) = &inside.recipients {
+                let recipient = |key: &Option<String>| key.as_deref().unwrap_or("not listed").to_owned();
+                page.list("Recipients", recipients.iter().map(recipient))?;
+            }
+            write_texts("Private metadata", inside.metadata.iter().map(|(key, value)| (key, value)), page)?;
+            write_tensors(inside, page)
         })
     }
 
@@ -300,48 +300,28 @@ fn kind_name(kind: StanzaKind) -> &'static str {
     }
 }
 
-fn write_texts(
+fn write_texts<'a>(
     title: &str,
-    texts: &[(&String, &String)],
-    shorten: bool,
-    out: &mut impl Write,
-    style: Style,
+    texts: impl ExactSizeIterator<Item = (&'a String, &'a String)>,
+    page: &mut Page<'_>,
 ) -> io::Result<()> {
-    if texts.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\n{}", style.bold(title))?;
-    let shown = if shorten { LISTED } else { usize::MAX };
-    for (key, value) in texts.iter().take(shown) {
-        let value = if shorten { cut(value, VALUE_CHARS) } else { escaped(value) };
-        writeln!(out, "  {}: {value}", style.cyan(&escaped(key)))?;
-    }
-    more(texts.len().saturating_sub(shown), out)
+    let shorten = page.shorten;
+    let mut texts = texts.map(|(key, value)| (key, text_value(value, shorten))).peekable();
+    if texts.peek().is_none() { Ok(()) } else { page.entries(title, texts) }
 }
 
-fn write_recipients(inside: &Inside, shorten: bool, out: &mut impl Write, style: Style) -> io::Result<()> {
-    let Some(recipients) = &inside.recipients else { return Ok(()) };
-    writeln!(out, "\n{}", style.bold("Recipients"))?;
-    let shown = if shorten { LISTED } else { usize::MAX };
-    for recipient in recipients.iter().take(shown) {
-        writeln!(out, "  {}", recipient.as_deref().unwrap_or("not listed"))?;
-    }
-    more(recipients.len().saturating_sub(shown), out)
-}
-
-fn write_tensors(inside: &Inside, shorten: bool, out: &mut impl Write, style: Style) -> io::Result<()> {
+fn write_tensors(inside: &Inside, page: &mut Page<'_>) -> io::Result<()> {
     let count = inside.tensors().count();
     if count == 0 {
         return Ok(());
     }
-    writeln!(out, "\n{}", style.bold("Tensors"))?;
-    let shown = if shorten { LISTED } else { usize::MAX };
+    page.heading("Tensors")?;
     let mut table = Table::new(&[Align::Left, Align::Left, Align::Left, Align::Right]);
-    for part in inside.tensors().take(shown) {
+    for part in inside.tensors().take(page.shown()) {
         let dims: Vec<String> = part.shape().iter().map(ToString::to_string).collect();
         let name = format!("  {}", cut(part.name(), VALUE_CHARS));
         table.row([name, cut(part.dtype(), 20), format!("[{}]", dims.join(", ")), human::bytes(part.len())]);
     }
-    table.lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
-    more(count.saturating_sub(shown), out)
+    table.lines().iter().try_for_each(|line| writeln!(page.out, "{line}"))?;
+    page.more(count)
 }

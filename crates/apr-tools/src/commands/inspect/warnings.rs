@@ -30,6 +30,11 @@ pub(super) fn quirk(model: &Model, rules: &Rules) -> Option<Warning> {
     Some(Warning { kind: "quirk", message })
 }
 
+/// A warning, if there is something to say.
+pub(super) fn warning((kind, message): (&'static str, Option<String>)) -> Option<Warning> {
+    Some(Warning { kind, message: message? })
+}
+
 /// All warnings about a model, in a fixed order of kinds.
 pub(super) fn all(
     model: &Model,
@@ -39,19 +44,19 @@ pub(super) fn all(
     checkpoint: Option<&About>,
 ) -> Vec<Warning> {
     let mut warnings = Vec::from_iter(quirk(model, rules));
-    let mut warn =
-        |kind, message: Option<String>| warnings.extend(message.map(|message| Warning { kind, message }));
-    warn("unaligned", unaligned(tensors));
-    warn("order", order(files));
-    // A checkpoint is described by its own files.
-    warn("no-metadata", if checkpoint.is_none() { no_metadata(files) } else { None });
-    warn("header-padding", padding(files));
-    warn("zero-size", zero_size(tensors));
-    warn("name", names(tensors));
-    warn("metadata-text", metadata_text(files));
-    for (kind, message) in checkpoint.into_iter().flat_map(About::warnings) {
-        warn(kind, Some(message));
-    }
+    let found = [
+        ("unaligned", unaligned(tensors)),
+        ("order", order(files)),
+        // A checkpoint is described by its own files.
+        ("no-metadata", if checkpoint.is_none() { no_metadata(files) } else { None }),
+        ("header-padding", padding(files)),
+        ("zero-size", zero_size(tensors)),
+        ("name", names(tensors)),
+        ("metadata-text", metadata_text(files)),
+    ];
+    warnings.extend(found.into_iter().filter_map(warning));
+    let of_checkpoint = checkpoint.into_iter().flat_map(About::warnings);
+    warnings.extend(of_checkpoint.map(|(kind, message)| Warning { kind, message }));
     warnings
 }
 
