@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ._refusals import refused, status
@@ -15,8 +15,11 @@ from ._refusals import refused, status
 _SYSTEM = 5
 
 
-def report_of(command: str, words: Sequence[str], src: str | os.PathLike[str], *more: str) -> dict[str, Any]:
-    """The report of a command of the program for `src`, as `--json` prints it.
+def report_of(command: str, src: str | os.PathLike[str], /, *more: str, **options: object) -> dict[str, Any]:
+    """The report of a command of the program for `src`, as `--json` prints it, without its schema.
+
+    Options are named as the program's, with `_` for `-`. None and False leave one out, True gives it without a value, mappings
+    give `KEY=VALUE` of each item and other iterables each value.
 
     Raises:
         AprError: what the program refuses, with its `code`.
@@ -24,6 +27,7 @@ def report_of(command: str, words: Sequence[str], src: str | os.PathLike[str], *
     """
     # Whether it is there is asked here, for an error of Python's own classes.
     status(src)
+    words = [word for name, value in options.items() for word in _words(f"--{name.replace('_', '-')}", value)]
     exit, answer = _answer([command, *words, "--", path_word(src), *more])
     try:
         report: dict[str, Any] = json.loads(answer)
@@ -31,7 +35,22 @@ def report_of(command: str, words: Sequence[str], src: str | os.PathLike[str], *
         raise OSError(f"the program apr ended with exit code {exit} and no answer") from None
     if exit != 0:
         raise error_of(exit, report["error"])
+    del report["schema"]
     return report
+
+
+def _words(option: str, value: object) -> list[str]:
+    match value:
+        case None | False:
+            return []
+        case True:
+            return [option]
+        case Mapping():
+            return [f"{option}={key}={item}" for key, item in value.items()]
+        case Iterable() if not isinstance(value, str):
+            return [f"{option}={item}" for item in value]
+        case _:
+            return [f"{option}={value}"]
 
 
 def _answer(args: Sequence[str]) -> tuple[int, str]:

@@ -65,33 +65,8 @@ def convert(
         OSError: a file cannot be read or written.
         KeyboardInterrupt: the program was ended, and what it had begun to write is removed.
     """
-    options = {
-        "format": format,
-        "key": key or None,
-        "dequantize": dequantize,
-        "compression": compression,
-        "layout": layout,
-        "order": order,
-        "align": align,
-        "header-room": header_room,
-        "metadata-from": None if metadata_from is None else path_word(metadata_from),
-    }
-    words = [f"--{name}={value}" for name, value in options.items() if value is not None]
-    words += [f"--select={pattern}" for pattern in select]
-    words += [f"--exclude={pattern}" for pattern in exclude]
-    words += [f"--rename={old}={new}" for old, new in (rename or {}).items()]
-    words += [f"--set={key}={value}" for key, value in (set or {}).items()]
-    words += [f"--unset={key}" for key in unset]
-    flags = {
-        "no-metadata": no_metadata,
-        "void-as-bf16": void_as_bf16,
-        "compat": compat,
-        "force": force,
-        "dry-run": dry_run,
-        "allow-unverified": allow_unverified,
-        "trusted": trusted,
-    }
-    words += [f"--{name}" for name, wanted in flags.items() if wanted]
-    report = report_of("convert", words, src, path_word(dst))
-    del report["schema"]
-    return report
+    # Every argument is an option of the program of the same name, but for these.
+    options: dict[str, Any] = {**locals(), "key": key or None}
+    del options["src"], options["dst"]
+    options["metadata_from"] = None if metadata_from is None else path_word(metadata_from)
+    return report_of("convert", src, path_word(dst), **options)

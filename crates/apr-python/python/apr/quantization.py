@@ -71,29 +71,8 @@ def quantize(
         OSError: a file cannot be read or written.
         KeyboardInterrupt: the program was ended, and what it had begun to write is removed.
     """
-    words: list[str] = [f"--output={path_word(dst)}", f"--type={type}"]
-    options: dict[str, Any] = {
-        "format": format,
-        "output-tensor-type": output_tensor_type,
-        "token-embedding-type": token_embedding_type,
-        "imatrix": None if imatrix is None else path_word(imatrix),
-    }
-    words += [f"--{name}={value}" for name, value in options.items() if value is not None]
-    words += [f"--tensor-type={pattern}={name}" for pattern, name in (tensor_type or {}).items()]
-    words += [f"--include={pattern}" for pattern in include]
-    words += [f"--exclude={pattern}" for pattern in exclude]
-    flags = {
-        "leave-output-tensor": leave_output_tensor,
-        "pure": pure,
-        "allow-requantize": allow_requantize,
-        "no-provenance": no_provenance,
-        "compat": compat,
-        "force": force,
-        "dry-run": dry_run,
-        "allow-unverified": allow_unverified,
-        "trusted": trusted,
-    }
-    words += [f"--{name}" for name, wanted in flags.items() if wanted]
-    report = Report(report_of("quantize", words, src))
-    del report["schema"]
-    return report
+    # Every argument is an option of the program of the same name, but for these.
+    options: dict[str, Any] = {**locals(), "output": path_word(dst)}
+    del options["src"], options["dst"]
+    options["imatrix"] = None if imatrix is None else path_word(imatrix)
+    return Report(report_of("quantize", src, **options))
