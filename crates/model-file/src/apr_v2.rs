@@ -83,12 +83,6 @@ impl AprV2 {
         self.stored.index()
     }
 
-    /// Whether the file is compressed as a whole, so that its tensors are in memory.
-    #[must_use]
-    pub const fn is_inflated(&self) -> bool {
-        matches!(self.stored, Stored::Inflated(_))
-    }
-
     /// Reads everything: the checksum at the end, the padding.
     #[cfg(feature = "std")]
     pub(crate) fn verify(&self, content: &dyn ReadAt, options: &ReadOptions) -> Result<Footer, Error> {
