@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let trusted = seller.verifying_key();
     let access = Access::default().with_recipient(&buyer).with_trust(&trusted);
     let reader = SealedReader::open(&file, &access, &SealedLimits::default())?;
-    assert_eq!(reader.signer(), Some(Signer::Trusted(None)));
+    assert_eq!(reader.signer(), Some(Signer::Trusted(trusted, None)));
     let bias = reader.tensor("bias")?;
     println!("{} bytes of {}: bias is {bias:?}", bias.len(), file.len());
     assert_eq!(bias, [7; 4]);

@@ -61,7 +61,7 @@ pub use crate::secret::{SecretText, constant_time_eq};
 #[cfg(feature = "p256")]
 pub use crate::sign::p256;
 pub use crate::sign::{
-    Access, DecryptionKey, RejectedSigner, Signature, Signer, SigningKey, Trust, Verification, VerifyingKey,
-    dsse_pae, minisign,
+    Access, DecryptionKey, RejectedSigner, Signature, Signer, SigningKey, Trust, Trusted, Verification,
+    VerifyingKey, dsse_pae, minisign,
 };
 pub use crate::tree::{LeafLen, TreeAlgorithm, TreeHasher, TreeRoot, VerifiedReader};

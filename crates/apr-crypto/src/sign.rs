@@ -7,4 +7,4 @@ pub mod minisign;
 pub mod p256;
 
 pub use self::ed25519::{Signature, SigningKey, Verification, VerifyingKey, dsse_pae};
-pub use self::trust::{Access, DecryptionKey, RejectedSigner, Signer, Trust};
+pub use self::trust::{Access, DecryptionKey, RejectedSigner, Signer, Trust, Trusted};

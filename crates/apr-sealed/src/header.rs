@@ -242,13 +242,14 @@ impl SealedHeader {
         let accepted =
             trust.accept(&self.signer_key()).map_err(|rejected| ErrorKind::from(rejected).at(at))?;
         // A key to verify with is always at hand, at least the file's own: there is no reason not to.
-        let Some((key, signer)) = accepted else { return Err(ErrorKind::SignatureUnchecked.at(12)) };
+        let Some(signer) = accepted else { return Err(ErrorKind::SignatureUnchecked.at(12)) };
         let message =
             signed_bytes(&self.fixed, self.public_bytes(), &self.directory_hash, root, &self.signer_key());
         let signature = self.signer_block().last_chunk().map_or([0; Signature::LEN], |bytes| *bytes);
+        let key = signer.key();
         let is_valid = key.verify(&message, &Signature::from_bytes(signature)).is_ok();
         let is_bound_right = !self.fixed.is_bound
-            || self.current_slot().is_some_and(|slot| slot.verify(&key, &self.stanza_context()));
+            || self.current_slot().is_some_and(|slot| slot.verify(key, &self.stanza_context()));
         match is_valid && is_bound_right {
             true => Ok(Some(signer)),
             false => Err(ErrorKind::SignatureInvalid.at(at)),
@@ -350,7 +351,7 @@ pub(crate) fn try_with_capacity(len: u64) -> Result<Vec<u8>, Error> {
 /// let plan = Plan::new([Part::raw(7)])?;
 /// let file = apr_sealed::to_vec(&plan, b"weights", &SealOptions::default().signed_by(&key), &mut OsRandom)?;
 /// let public = key.verifying_key();
-/// assert_eq!(apr_sealed::verify(&file, &public, &SealedLimits::default())?, Signer::Trusted(None));
+/// assert_eq!(apr_sealed::verify(&file, &public, &SealedLimits::default())?, Signer::Trusted(public, None));
 /// # Ok::<(), apr_sealed::Error>(())
 /// ```
 ///

@@ -218,12 +218,12 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
     }
 
     /// The same reader without the names of its trusted keys, for programs that keep it longer than the keys:
-    /// [`signer`](Self::signer) is `Trusted(None)` then.
+    /// the name of the [`signer`](Self::signer) is not known then.
     #[must_use]
     pub fn forget_names(self) -> SealedReader<'static, R> {
         let Self { source, header, signer, private, recipients, plan, message } = self;
         let signer = signer.map(|signer| match signer {
-            Signer::Trusted(_) => Signer::Trusted(None),
+            Signer::Trusted(key, _) => Signer::Trusted(key, None),
             Signer::Unknown(key) => Signer::Unknown(key),
         });
         SealedReader { source, header, signer, private, recipients, plan, message }

@@ -160,7 +160,7 @@ impl Model {
     /// Whose signature was verified.
     pub(crate) fn signed_by(&self) -> Option<SignedBy> {
         match self.contents() {
-            Contents::AprV1(file) => Some(self.source.keys().signed_by(file.signer()?.as_signer())),
+            Contents::AprV1(file) => Some(file.signer()?.as_signer().into()),
             _ => None,
         }
     }

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use apr_crypto::{Access, Argon2Cost, Trust};
+use apr_crypto::{Access, Argon2Cost, Trust, Trusted};
 use apr_sealed::{SealedHeader, SealedLimits, SealedReader, StanzaKind};
 use read_at::FileSource;
 
 use crate::error::{CODE_FOREIGN_FORMAT, Failure};
 use crate::input::{Format, Source};
-use crate::secrets::{Keys, KeysArgs, Limits, Trusted};
+use crate::secrets::{Keys, KeysArgs, Limits};
 use crate::terminal::Console;
 use crate::terminal::human::plural;
 

@@ -25,7 +25,7 @@ use crate::failure::Failure;
 #[cfg(feature = "apr")]
 use crate::json::Json;
 #[cfg(feature = "crypto")]
-use crate::keys::{Keys, signer_json};
+use crate::keys::{Keys, found_json, signer_of};
 use crate::values::too_many;
 use crate::wire::{Answer, Arguments, Outcome};
 
@@ -112,7 +112,7 @@ impl OpenFile {
         let mut json = description::describe(file)?;
         json.truth("lacksTensors", cfg!(not(feature = "every-model")) && file.format() == ModelFormat::AprV1);
         #[cfg(feature = "crypto")]
-        json.raw("signer", keys.signer_of(file).as_deref().unwrap_or("null"));
+        json.raw("signer", signer_of(file).as_deref().unwrap_or("null"));
         self.forget();
         Ok(Answer { json: json.finish(), bytes: Vec::new() })
     }
@@ -142,7 +142,7 @@ impl OpenFile {
         if file.is_sealed() || file.format() == ModelFormat::AprV1 {
             let keys = Keys::read(args)?;
             let signer = file.verify_signature(keys.trust()).map_err(|error| self.outcome(error))?;
-            return Ok(signer.and_then(|signer| keys.signer(signer)));
+            return Ok(signer.map(found_json));
         }
         #[cfg(not(feature = "crypto"))]
         let _ = args;
@@ -185,9 +185,7 @@ impl OpenFile {
         let options = OpenOptions::new().with_read_options(self.options).with_access(keys.access());
         let file = self.read(&options)?;
         let reader = file.sealed().ok_or_else(not_for_this)?;
-        let declared = reader.header().signer_declared().filter(|_| reader.signer().is_some());
-        let signer = declared.and_then(|key| apr_crypto::VerifyingKey::from_bytes(&key).ok());
-        let signer = signer.map(|key| signer_json(&key, keys.trusts(&key)));
+        let signer = reader.signer().map(found_json);
         let mut json = description::describe(&file)?;
         json.key("privateMetadata");
         json.open("{");

@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use apr_crypto::inference::{PendingRequest, RequestOptions, encrypt_for_model as encrypt};
 use apr_crypto::{
     Access, AnyPublicKey, AnySecretKey, Argon2Limits, Error, ErrorKind, Password, PublicKey, RecipientSecret,
-    Rng, SecretKey, Signer, SigningKey, Trust, TrustedKeys, VerifyingKey, minisign,
+    Rng, SecretKey, Signer, SigningKey, Trust, Trusted, TrustedKeys, VerifyingKey, minisign,
 };
-use model_file::{Contents, ModelFile, SignedBy};
+use model_file::{Contents, ModelFile};
 use read_at::ReadAt;
 
 use crate::failure::Failure;
@@ -35,14 +35,6 @@ pub(crate) struct Keys {
     trusted: Trusted,
 }
 
-#[derive(Debug, Default)]
-enum Trusted {
-    #[default]
-    Unasked,
-    Keys(TrustedKeys),
-    Anyone,
-}
-
 impl Keys {
     /// A byte (0 nothing, 1 a password, 2 a secret key) and the text, then a byte (0 none, 1 these keys, 2 any key), the number
     /// of keys and their texts.
@@ -63,7 +55,7 @@ impl Keys {
             }
         }
         keys.trusted = match args.u8()? {
-            0 => Trusted::Unasked,
+            0 => Trusted::NoSignature,
             1 => {
                 let mut trusted = TrustedKeys::new();
                 for number in 0..args.u32()? {
@@ -72,7 +64,7 @@ impl Keys {
                         trusted.add(&number.to_string(), key)?;
                     }
                 }
-                Trusted::Keys(trusted)
+                Trusted::AnyOf(trusted)
             }
             _ => Trusted::Anyone,
         };
@@ -81,20 +73,11 @@ impl Keys {
 
     /// Whether they open nothing and demand no signature.
     pub(crate) const fn are_empty(&self) -> bool {
-        self.password.is_none() && self.identity.is_none() && matches!(self.trusted, Trusted::Unasked)
+        self.password.is_none() && self.identity.is_none() && matches!(self.trusted, Trusted::NoSignature)
     }
 
-    /// Whether this key is one of those whose signature is demanded.
-    pub(crate) fn trusts(&self, key: &VerifyingKey) -> bool {
-        matches!(&self.trusted, Trusted::Keys(keys) if keys.name_of(key).is_some())
-    }
-
-    pub(crate) fn trust(&self) -> Trust<'_> {
-        match &self.trusted {
-            Trusted::Unasked => Trust::NoSignature,
-            Trusted::Keys(keys) => keys.into(),
-            Trusted::Anyone => Trust::Anyone,
-        }
+    pub(crate) const fn trust(&self) -> Trust<'_> {
+        self.trusted.trust()
     }
 
     /// The key to decrypt with, and the trusted keys.
@@ -106,29 +89,17 @@ impl Keys {
             (None, None) => access,
         }
     }
-
-    /// The signer that a reader found with these keys.
-    pub(crate) fn signer(&self, signer: Signer<'_>) -> Option<String> {
-        match (signer, &self.trusted) {
-            (Signer::Trusted(name), Trusted::Keys(keys)) => {
-                let named = name.and_then(|name| keys.key_of(name));
-                named.or_else(|| keys.iter().next().map(|(_, key)| key)).map(|key| signer_json(key, true))
-            }
-            (Signer::Unknown(key), _) => Some(signer_json(&key, false)),
-            (Signer::Trusted(_), _) => None,
-        }
-    }
 }
 
-impl Keys {
-    /// The signer of an `.apr` file of version 1 that was read with these keys.
-    pub(crate) fn signer_of<R: ReadAt>(&self, file: &ModelFile<R>) -> Option<String> {
-        let Contents::AprV1(file) = file.contents() else { return None };
-        match file.signer()? {
-            SignedBy::Trusted(name) => self.signer(Signer::Trusted(name.as_deref())),
-            SignedBy::Unknown(key) => self.signer(Signer::Unknown(*key)),
-        }
-    }
+/// The signer of an `.apr` file of version 1.
+pub(crate) fn signer_of<R: ReadAt>(file: &ModelFile<R>) -> Option<String> {
+    let Contents::AprV1(file) = file.contents() else { return None };
+    Some(found_json(file.signer()?.as_signer()))
+}
+
+/// The signer that a reader found as JSON.
+pub(crate) fn found_json(signer: Signer<'_>) -> String {
+    signer_json(signer.key(), signer.is_trusted())
 }
 
 /// The signer as JSON.

@@ -65,8 +65,8 @@ type RecipientId = [u8; apr_crypto::RecipientPublic::ID_LEN];
 #[cfg(feature = "sealed")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignedBy {
-    /// A trusted key, by its name in the list of trusted keys.
-    Trusted(Option<alloc::string::String>),
+    /// A trusted key, with its name in the list of trusted keys if it has one.
+    Trusted(apr_crypto::VerifyingKey, Option<alloc::string::String>),
     /// Any key: the signature is valid, which proves nothing about its origin.
     Unknown(apr_crypto::VerifyingKey),
 }
@@ -77,7 +77,7 @@ impl SignedBy {
     #[must_use]
     pub fn as_signer(&self) -> apr_crypto::Signer<'_> {
         match self {
-            Self::Trusted(name) => apr_crypto::Signer::Trusted(name.as_deref()),
+            Self::Trusted(key, name) => apr_crypto::Signer::Trusted(*key, name.as_deref()),
             Self::Unknown(key) => apr_crypto::Signer::Unknown(*key),
         }
     }
@@ -87,7 +87,7 @@ impl SignedBy {
 impl From<apr_crypto::Signer<'_>> for SignedBy {
     fn from(signer: apr_crypto::Signer<'_>) -> Self {
         match signer {
-            apr_crypto::Signer::Trusted(name) => Self::Trusted(name.map(Into::into)),
+            apr_crypto::Signer::Trusted(key, name) => Self::Trusted(key, name.map(Into::into)),
             apr_crypto::Signer::Unknown(key) => Self::Unknown(key),
         }
     }

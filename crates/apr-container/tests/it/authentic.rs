@@ -48,10 +48,10 @@ fn a_trusted_signature_authenticates_the_key_also_of_a_file_that_cannot_be_decry
         let file = protected(&lock.signed_by(&maker));
         let by_key = authentic(&file, &Access::default().with_trust(&known)).unwrap();
         assert_eq!(by_key.inference_key().unwrap().public(), &owner().public());
-        assert_eq!(by_key.signer(), Some(Signer::Trusted(None)));
+        assert_eq!(by_key.signer(), Some(Signer::Trusted(maker.verifying_key(), None)));
         assert_eq!(by_key.metadata(), &Container::from_bytes(&file).unwrap().metadata().unwrap());
         let by_name = authentic(&file, &Access::default().with_trust(&trusted)).unwrap();
-        assert_eq!(by_name.signer(), Some(Signer::Trusted(Some("maker"))));
+        assert_eq!(by_name.signer(), Some(Signer::Trusted(maker.verifying_key(), Some("maker"))));
     }
 }
 

@@ -83,7 +83,8 @@ fn what_is_protected_is_opened_in_every_compression() {
 
                 let file = protected(&model, compression, &lock.signed_by(&keys.signer));
                 let opened = open(&file, &access.with_trust(&by)).unwrap();
-                assert_eq!(opened, Opened { model: model.clone(), signer: Some(Signer::Trusted(None)) });
+                let signer = Some(Signer::Trusted(by, None));
+                assert_eq!(opened, Opened { model: model.clone(), signer });
                 let info = inspect_bytes(&file).unwrap();
                 assert_eq!(
                     (info.key_hint().is_some(), info.has_key_commitment()),
@@ -134,7 +135,7 @@ fn trusted_keys_name_the_signer() {
     trusted.add("release", keys.signer.verifying_key()).unwrap();
     trusted.add("nightly", keys.forger.verifying_key()).unwrap();
     let opened = open(&file, &Access::default().with_trust(&trusted)).unwrap();
-    assert_eq!(opened.signer, Some(Signer::Trusted(Some("release"))));
+    assert_eq!(opened.signer, Some(Signer::Trusted(keys.signer.verifying_key(), Some("release"))));
 }
 
 #[test]
@@ -145,7 +146,7 @@ fn a_signature_is_verified_without_the_key_to_read() {
     let file = protected(&Sample::new(3), Compression::None, &both);
     let (by, other) = (keys.signer.verifying_key(), keys.forger.verifying_key());
     let verify = |file: &[u8], trust| verify_signature(file, trust, &ReadOptions::STRICT);
-    assert_eq!(verify(&file, Trust::Key(&by)).unwrap(), Some(Signer::Trusted(None)));
+    assert_eq!(verify(&file, Trust::Key(&by)).unwrap(), Some(Signer::Trusted(by, None)));
     assert_eq!(verify(&file, Trust::Anyone).unwrap(), Some(Signer::Unknown(by)));
     assert_eq!(verify(&file, Trust::NoSignature).unwrap(), None);
     assert_eq!(code(verify(&file, Trust::Key(&other))), "ac-untrusted-signer");

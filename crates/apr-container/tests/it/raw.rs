@@ -51,7 +51,7 @@ fn a_file_comes_back_byte_for_byte() {
                 let locked = opened.to_vec_protected(&lock.signed_by(&signer), &mut OsRandom).unwrap();
                 let access = access.with_trust(&by);
                 let (again, who) = raw(&locked, &access).unwrap();
-                assert_eq!((again.to_vec().unwrap(), who), (file.clone(), Some(Signer::Trusted(None))));
+                assert_eq!((again.to_vec().unwrap(), who), (file.clone(), Some(Signer::Trusted(by, None))));
                 // What was protected unseen is a protected file like any other.
                 let typed = load_from_bytes_with::<Sample>(&locked, KIND, access).unwrap();
                 assert_eq!(typed, model);

@@ -57,7 +57,7 @@ fn long_files_get_the_verdicts_of_files_in_memory() {
         let file = to_vec(&model, ModelType::Custom, &options).unwrap();
         let trust = Trust::Key(&maker_key);
         let (found, read) = streamed(&file, trust);
-        assert_eq!(found, Ok(Some(Signer::Trusted(None))));
+        assert_eq!(found, Ok(Some(Signer::Trusted(maker_key, None))));
         assert!(read < file.len() + 200);
         assert_eq!(streamed(&file, Trust::Anyone).0, Ok(Some(Signer::Unknown(maker_key))));
         assert_eq!(streamed(&file, Trust::NoSignature).0, Ok(None));

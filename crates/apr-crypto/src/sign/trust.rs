@@ -21,6 +21,30 @@ pub enum Trust<'k> {
     Anyone,
 }
 
+/// Whose signature a file must have, with the keys: what programs keep and [`Trust`] borrows from.
+#[derive(Clone, Debug, Default)]
+pub enum Trusted {
+    /// No signature is required.
+    #[default]
+    NoSignature,
+    /// That of one of these keys.
+    AnyOf(TrustedKeys),
+    /// Any key: the signature shows that the file is unchanged since it was signed, not who signed it.
+    Anyone,
+}
+
+impl Trusted {
+    /// The same, borrowed.
+    #[must_use]
+    pub const fn trust(&self) -> Trust<'_> {
+        match self {
+            Self::NoSignature => Trust::NoSignature,
+            Self::AnyOf(keys) => Trust::AnyOf(keys),
+            Self::Anyone => Trust::Anyone,
+        }
+    }
+}
+
 impl<'k> From<&'k VerifyingKey> for Trust<'k> {
     fn from(key: &'k VerifyingKey) -> Self {
         Self::Key(key)
@@ -44,9 +68,34 @@ impl<'k> From<Option<&'k VerifyingKey>> for Trust<'k> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signer<'k> {
     /// A trusted key, with its name in the list of trusted keys if it has one.
-    Trusted(Option<&'k str>),
+    Trusted(VerifyingKey, Option<&'k str>),
     /// The key in the file, which is not among trusted ones. Anyone can sign with a key of their own.
     Unknown(VerifyingKey),
+}
+
+impl<'k> Signer<'k> {
+    /// The key of the signature.
+    #[must_use]
+    pub const fn key(&self) -> &VerifyingKey {
+        match self {
+            Self::Trusted(key, _) | Self::Unknown(key) => key,
+        }
+    }
+
+    /// Its name in the list of trusted keys.
+    #[must_use]
+    pub const fn name(&self) -> Option<&'k str> {
+        match self {
+            Self::Trusted(_, name) => *name,
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// Whether it is a trusted key.
+    #[must_use]
+    pub const fn is_trusted(&self) -> bool {
+        matches!(self, Self::Trusted(..))
+    }
 }
 
 /// Why the public key in a file is not accepted.
@@ -59,31 +108,28 @@ pub enum RejectedSigner {
 }
 
 impl<'k> Trust<'k> {
-    /// The key to verify a signature with, given the public key `embedded` in the file; `None` if no signature is required.
+    /// The signer whose key verifies the signature, given the public key `embedded` in the file; `None` if no signature is required.
     ///
     /// # Errors
     ///
     /// [`RejectedSigner::Untrusted`] if the key is not trusted, [`RejectedSigner::InvalidKey`] if it is not a public key.
-    pub fn accept(
-        self,
-        embedded: &[u8; VerifyingKey::LEN],
-    ) -> Result<Option<(VerifyingKey, Signer<'k>)>, RejectedSigner> {
-        let (key, signer) = match self {
+    pub fn accept(self, embedded: &[u8; VerifyingKey::LEN]) -> Result<Option<Signer<'k>>, RejectedSigner> {
+        let signer = match self {
             Self::NoSignature => return Ok(None),
-            Self::Key(key) => (*key, Signer::Trusted(None)),
+            Self::Key(key) => Signer::Trusted(*key, None),
             Self::AnyOf(keys) => {
                 let found = keys.iter().find(|(_, key)| key.as_bytes() == embedded);
                 let (name, key) = found.ok_or(RejectedSigner::Untrusted)?;
-                (*key, Signer::Trusted(Some(name)))
+                Signer::Trusted(*key, Some(name))
             }
             Self::Anyone => {
                 let key = VerifyingKey::from_bytes(embedded).map_err(|_| RejectedSigner::InvalidKey)?;
-                (key, Signer::Unknown(key))
+                Signer::Unknown(key)
             }
         };
         // The key in the file may itself not be covered by the signature: a third party can replace it.
-        match key.as_bytes() == embedded {
-            true => Ok(Some((key, signer))),
+        match signer.key().as_bytes() == embedded {
+            true => Ok(Some(signer)),
             false => Err(RejectedSigner::Untrusted),
         }
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use apr_crypto::{
     Access, AnyPublicKey, AnySecretKey, Argon2Limits, Password, PublicKey, RecipientPublic, RecipientSecret,
-    SecretKey, Signer, SigningKey, Trust, TrustedKeys, is_key_text,
+    SecretKey, Signer, SigningKey, Trusted, TrustedKeys, is_key_text,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -27,18 +27,6 @@ pub(crate) struct Keys {
 enum Identity {
     Password(Password),
     Recipient(RecipientSecret),
-}
-
-/// Whose signature a file must have.
-#[derive(Default)]
-enum Trusted {
-    /// No signature is required.
-    #[default]
-    Unasked,
-    /// That of one of these keys. Keys given without a name are called by their fingerprint.
-    Keys(TrustedKeys),
-    /// Any key: the signature shows that the file is unchanged since it was signed, not who signed it.
-    Anyone,
 }
 
 /// Arguments of the functions that open files.
@@ -82,22 +70,14 @@ impl Keys {
                 return Err(PyValueError::new_err(text));
             }
             (true, false) => Trusted::Anyone,
-            (false, false) => Trusted::Unasked,
-            (false, true) => Trusted::Keys(trusted(py, verify_key, trusted_keys.as_deref())?),
+            (false, false) => Trusted::NoSignature,
+            (false, true) => Trusted::AnyOf(trusted(py, verify_key, trusted_keys.as_deref())?),
         };
         Ok(Self { identity, trusted })
     }
 
-    pub(crate) fn trust(&self) -> Trust<'_> {
-        match &self.trusted {
-            Trusted::Unasked => Trust::NoSignature,
-            Trusted::Keys(keys) => Trust::AnyOf(keys),
-            Trusted::Anyone => Trust::Anyone,
-        }
-    }
-
     pub(crate) fn access(&self) -> Access<'_> {
-        let access = Access::default().with_trust(self.trust());
+        let access = Access::default().with_trust(self.trusted.trust());
         match &self.identity {
             None => access,
             Some(Identity::Password(password)) => access.with_password(password),
@@ -107,7 +87,7 @@ impl Keys {
 
     /// Refuses a file of a format without encryption and signatures if either was required.
     pub(crate) fn refuse_for(&self, format: &str) -> Result<(), Refusal> {
-        if !matches!(self.trusted, Trusted::Unasked) {
+        if !matches!(self.trusted, Trusted::NoSignature) {
             let text = format!("a signature was demanded, and {format} holds none");
             return Err(Refusal::Said { code: "ac-not-signed", text });
         }
@@ -116,23 +96,6 @@ impl Keys {
             return Err(Refusal::Said { code: "ac-not-encrypted", text });
         }
         Ok(())
-    }
-
-    /// The signer, with the name under which its key is trusted.
-    pub(crate) fn signed_by(&self, signer: Signer<'_>) -> SignedBy {
-        match signer {
-            Signer::Trusted(name) => {
-                let key = match &self.trusted {
-                    Trusted::Keys(keys) => name.and_then(|name| keys.key_of(name)),
-                    Trusted::Unasked | Trusted::Anyone => None,
-                };
-                let fingerprint = key.map(|key| key.fingerprint().to_string()).unwrap_or_default();
-                SignedBy { name: name.map(str::to_owned), fingerprint, is_trusted: true }
-            }
-            Signer::Unknown(key) => {
-                SignedBy { name: None, fingerprint: key.fingerprint().to_string(), is_trusted: false }
-            }
-        }
     }
 }
 
@@ -231,6 +194,16 @@ pub(crate) struct SignedBy {
     name: Option<String>,
     fingerprint: String,
     is_trusted: bool,
+}
+
+impl From<Signer<'_>> for SignedBy {
+    fn from(signer: Signer<'_>) -> Self {
+        Self {
+            name: signer.name().map(str::to_owned),
+            fingerprint: signer.key().fingerprint().to_string(),
+            is_trusted: signer.is_trusted(),
+        }
+    }
 }
 
 impl SignedBy {

@@ -84,10 +84,7 @@ fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded,
     }
     let file = look(&bytes, &options).map_err(|refusal| or_damage(refusal, &bytes))?;
     let (signer, metadata) = match file.contents() {
-        Contents::AprV1(file) => {
-            let signer = file.signer().map(|signer| keys.signed_by(signer.as_signer()));
-            (signer, None)
-        }
+        Contents::AprV1(file) => (file.signer().map(|signer| signer.as_signer().into()), None),
         Contents::AprV2(file) => (None, Some(metadata_of_v2(file.index().metadata(), MODEL_KEY))),
         _ => (None, None),
     };

@@ -55,7 +55,7 @@ pub(crate) fn open_sealed(
     let keys = Keys::new(py, opening)?;
     let open = || {
         let reader = open_file(&path, &keys.access(), &SealedLimits::default())?;
-        let signer = reader.signer().map(|signer| keys.signed_by(signer));
+        let signer = reader.signer().map(SignedBy::from);
         Ok((reader.forget_names(), signer))
     };
     let opened: Result<_, Refusal> = py.detach(open);

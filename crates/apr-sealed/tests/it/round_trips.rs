@@ -36,7 +36,7 @@ fn every_way_to_seal_is_opened_by_whom_it_is_for() {
                 assert_eq!(file.len() as u64, SealedLayout::new(&plan, &signed).unwrap().total_len());
                 for access in &accesses {
                     let reader = open(&file, &access.with_trust(&keys.verifying)).unwrap();
-                    assert_eq!(reader.signer(), Some(Signer::Trusted(None)));
+                    assert_eq!(reader.signer(), Some(Signer::Trusted(keys.verifying, None)));
                     assert_eq!(*reader.public_metadata(), texts(&[("name", "m")]));
                     assert_eq!(*reader.private_metadata(), texts(&[("file.name", "m.gguf")]));
                     assert_eq!(reader.parts(), plan.parts());
@@ -96,7 +96,10 @@ fn trusted_keys_name_the_signer() {
     assert_eq!(code(open(&file, &Access::default().with_trust(&trusted))), "ac-untrusted-signer");
     trusted.add("release", keys.verifying).unwrap();
     let access = Access::default().with_trust(&trusted);
-    assert_eq!(open(&file, &access).unwrap().signer(), Some(Signer::Trusted(Some("release"))));
+    assert_eq!(
+        open(&file, &access).unwrap().signer(),
+        Some(Signer::Trusted(keys.verifying, Some("release")))
+    );
 }
 
 /// No parts, an empty part alone, empty parts at the edges of leaves and chunks.

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     // The signature is verified first, then the metadata are read, then the user is asked for the password.
     let signer = verify_signature(&bytes, keys.trusted().trust(), &rules.apr)
         .map_err(|error| refused(error, &rules))?
-        .map(|signer| keys.signed_by(signer));
+        .map(SignedBy::from);
     if signer.is_some() {
         rules.apr.unchecked_signature = UncheckedSignature::Allow;
     }

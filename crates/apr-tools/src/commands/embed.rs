@@ -11,6 +11,7 @@ use alloc::rc::Rc;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use apr_crypto::Trusted;
 use durable_file::StagedDir;
 use serde::Serialize;
 
@@ -23,7 +24,7 @@ use crate::input::{Model, NamedModel, Rules};
 use crate::output::{self, Overwrite, Run};
 use crate::report::{self, OneLine, Report};
 use crate::sealed_file::is_sealed;
-use crate::secrets::{HEADING, Keys, Trusted};
+use crate::secrets::{HEADING, Keys, load_trusted};
 use crate::terminal::Console;
 use crate::terminal::escape::{self, Visible};
 use crate::{commands::predict, terminal::human};
@@ -118,10 +119,10 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     if args.allow_unverified {
         rules = rules.with_unchecked_signatures();
     }
-    let trusted = args.signer.as_deref().map(Trusted::signer).transpose()?.unwrap_or_default();
+    let trusted = args.signer.as_deref().map(load_trusted).transpose()?.unwrap_or_default();
     let signer = match &trusted {
-        Trusted::Keys(keys) => keys.iter().map(|(_, key)| *key).next(),
-        Trusted::Unasked | Trusted::Anyone => None,
+        Trusted::AnyOf(keys) => keys.iter().map(|(_, key)| *key).next(),
+        Trusted::NoSignature | Trusted::Anyone => None,
     };
     let opened = Model::open_content(path, &rules, &Rc::new(Keys::of_signers(trusted)));
     let known = opened.and_then(Model::named).map_err(not_encrypted)?;

@@ -205,7 +205,7 @@ fn read(
     };
     let signer = verify_signature(&bytes, keys.trusted().trust(), &rules.apr)
         .map_err(|error| refused(error, &rules))?;
-    let signer: Option<SignedBy> = signer.map(|signer| keys.signed_by(signer));
+    let signer = signer.map(SignedBy::from);
     // The report states whether the signature was verified, so it cannot be skipped.
     rules.apr.unchecked_signature = UncheckedSignature::Allow;
     let info = inspect_bytes_with(&bytes, &rules.apr).map_err(|error| refused(error, &rules))?;

@@ -131,7 +131,7 @@ pub(crate) fn open(
             )
         })?;
     }
-    let signer = reader.signer().map(|signer| keys.signed_by(signer));
+    let signer = reader.signer().map(SignedBy::from);
     let name = reader.private_metadata().get(NAME_KEY);
     let part = what.part(&reader);
     if console.is_json() {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use apr_crypto::Trusted;
 use apr_sealed::{RekeyOptions, StanzaKind};
 
 use crate::error::{CODE_USAGE, Exit, Failure};
@@ -12,7 +13,7 @@ use crate::input::Source;
 use crate::interruption;
 use crate::report::{self, Report};
 use crate::sealed_file::SealedFile;
-use crate::secrets::{HEADING, KeysArgs, Trusted, load_fingerprint, load_recipients, load_signing};
+use crate::secrets::{HEADING, KeysArgs, load_fingerprint, load_recipients, load_signing};
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::plural;
@@ -90,7 +91,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     // Changing recipients uses no content of the file, so any valid signature is enough: it detects damage.
     let trusted = match args.keys.trust.load()? {
-        Trusted::Unasked if file.header().is_signed() => Trusted::Anyone,
+        Trusted::NoSignature if file.header().is_signed() => Trusted::Anyone,
         trusted => trusted,
     };
     let keys = file.keys(trusted, &args.keys, console)?;

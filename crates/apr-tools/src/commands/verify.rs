@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use apr_container::{ReadOptions, verify_source};
-use apr_crypto::{Signer, TrustedKeys, VerifyingKey, minisign};
+use apr_crypto::{TrustedKeys, VerifyingKey, minisign};
 use apr_manifest::{
     Limits, minisign_path, model_name, read_signature, verify_file_any, verify_model, verify_model_file,
 };
@@ -346,21 +346,13 @@ fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
     } else {
         verify_source(&source, accepted, &ReadOptions::STRICT).map_err(refused)?
     };
-    let (name, key) = match (signer, trust) {
-        (Some(Signer::Unknown(key)), _) => (None, key),
-        (Some(Signer::Trusted(_)), Trust::Key(Verifier::Ed25519 { key, .. })) => (None, *key),
-        (Some(Signer::Trusted(Some(name))), Trust::List(list)) => match list.key_of(name) {
-            Some(key) => (Some(name.to_owned()), *key),
-            None => return Err(no_signature(input)),
-        },
-        _ => return Err(no_signature(input)),
-    };
+    let signer = signer.ok_or_else(|| no_signature(input))?;
     Ok(Finding {
         format: "embedded",
         signature: None,
-        signer: name,
-        fingerprint: key.fingerprint().to_string(),
-        is_trusted: !matches!(trust, Trust::Anyone),
+        signer: signer.name().map(str::to_owned),
+        fingerprint: signer.key().fingerprint().to_string(),
+        is_trusted: signer.is_trusted(),
         comment: None,
         n_files: 1,
         n_bytes: source.total_len(),

@@ -4,7 +4,7 @@ use alloc::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use apr_crypto::{
-    Access, AnySecretKey, Fingerprint, Password, RecipientPublic, RecipientSecret, SigningKey, Trust,
+    Access, AnySecretKey, Fingerprint, Password, RecipientPublic, RecipientSecret, SigningKey, Trusted,
     TrustedKeys,
 };
 use clap::{Args, value_parser};
@@ -213,18 +213,6 @@ pub(crate) struct TrustArgs {
     any_signer: bool,
 }
 
-/// The signature that a file must have.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum Trusted {
-    /// No signature is required.
-    #[default]
-    Unasked,
-    /// By one of these keys. Keys without a name are named by their fingerprint.
-    Keys(TrustedKeys),
-    /// Any key: the signature shows that the file is unchanged since it was signed, not who signed it.
-    Anyone,
-}
-
 impl TrustArgs {
     /// Whether a signature is demanded.
     pub(crate) fn is_given(&self) -> bool {
@@ -241,7 +229,7 @@ impl TrustArgs {
             return Ok(Trusted::Anyone);
         }
         if !self.is_given() {
-            return Ok(Trusted::Unasked);
+            return Ok(Trusted::NoSignature);
         }
         let mut keys = match &self.trusted_keys {
             Some(path) => TrustedKeys::open_file(path)?,
@@ -254,7 +242,7 @@ impl TrustArgs {
             (true, Some(path)) => {
                 Err(Failure::new("cy-no-key", "the list of trusted keys is empty").in_file(path))
             }
-            _ => Ok(Trusted::Keys(keys)),
+            _ => Ok(Trusted::AnyOf(keys)),
         }
     }
 }
@@ -268,26 +256,15 @@ fn add_signer(keys: &mut TrustedKeys, key_or_file: &Path) -> Result<(), Failure>
     Ok(())
 }
 
-impl Trusted {
-    /// The key of one signer.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be read or is of another kind.
-    pub(crate) fn signer(key_or_file: &Path) -> Result<Self, Failure> {
-        let mut keys = TrustedKeys::new();
-        add_signer(&mut keys, key_or_file)?;
-        Ok(Self::Keys(keys))
-    }
-
-    /// As the reader of a file wants it.
-    pub(crate) fn trust(&self) -> Trust<'_> {
-        match self {
-            Self::Unasked => Trust::NoSignature,
-            Self::Keys(keys) => Trust::AnyOf(keys),
-            Self::Anyone => Trust::Anyone,
-        }
-    }
+/// The key of one signer, which is to be trusted.
+///
+/// # Errors
+///
+/// If it cannot be read or is of another kind.
+pub(crate) fn load_trusted(key_or_file: &Path) -> Result<Trusted, Failure> {
+    let mut keys = TrustedKeys::new();
+    add_signer(&mut keys, key_or_file)?;
+    Ok(Trusted::AnyOf(keys))
 }
 
 /// Who signs: `--sign`.

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use apr_crypto::{Access, Signer};
+use apr_crypto::{Access, Signer, Trusted};
 
 use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 
-use super::groups::{Identity, Trusted};
+use super::groups::Identity;
 use super::limits::Limits;
 use crate::error::{CODE_USAGE, Failure};
 use crate::terminal::escape;
@@ -36,6 +36,14 @@ impl SignedBy {
             None if name.is_some() => format!("by {fingerprint}"),
             None => format!("by the untrusted key {fingerprint}"),
         }
+    }
+}
+
+impl From<Signer<'_>> for SignedBy {
+    fn from(signer: Signer<'_>) -> Self {
+        let fingerprint = signer.key().fingerprint().to_string();
+        let name = || signer.name().map_or_else(|| fingerprint.clone(), str::to_owned);
+        Self { name: signer.is_trusted().then(name), fingerprint }
     }
 }
 
@@ -74,7 +82,7 @@ impl Keys {
     }
 
     pub(crate) fn demands_signature(&self) -> bool {
-        !matches!(self.trusted, Trusted::Unasked)
+        !matches!(self.trusted, Trusted::NoSignature)
     }
 
     /// Whether a password is what opens files.
@@ -98,21 +106,6 @@ impl Keys {
 
     pub(crate) fn trusted(&self) -> &Trusted {
         &self.trusted
-    }
-
-    /// Names the signer that a reader found with these keys.
-    pub(crate) fn signed_by(&self, signer: Signer<'_>) -> SignedBy {
-        match signer {
-            Signer::Trusted(name) => {
-                let key = match &self.trusted {
-                    Trusted::Keys(keys) => name.and_then(|name| keys.key_of(name)),
-                    Trusted::Unasked | Trusted::Anyone => None,
-                };
-                let fingerprint = key.map(|key| key.fingerprint().to_string()).unwrap_or_default();
-                SignedBy { name: Some(name.map_or_else(|| fingerprint.clone(), str::to_owned)), fingerprint }
-            }
-            Signer::Unknown(key) => SignedBy { name: None, fingerprint: key.fingerprint().to_string() },
-        }
     }
 
     /// Refuses a file of a format in which there is neither encryption nor a signature: what was asked for cannot be had,

@@ -144,7 +144,7 @@ pub fn authenticate<'k>(
     let container = Container::from_bytes_with(file, options)?;
     let signer = verified(&container, access, options)?;
     match (signer, access.key()) {
-        (Some(Signer::Trusted(_)), _) => {}
+        (Some(Signer::Trusted(..)), _) => {}
         (_, Some(key @ DecryptionKey::Password(_))) => {
             // Compat mode accepts a payload without a binding, which authenticates nothing.
             let strict = ReadOptions { strictness: Strictness::Strict, ..*options };
@@ -152,6 +152,6 @@ pub fn authenticate<'k>(
         }
         _ => return Err(ErrorKind::Unauthenticated.into()),
     }
-    let signer = signer.filter(|signer| matches!(signer, Signer::Trusted(_)));
+    let signer = signer.filter(Signer::is_trusted);
     Ok(AuthenticMetadata { metadata: container.metadata()?, signer })
 }

@@ -38,7 +38,7 @@ const BUFFER_LEN: usize = 256 << 10;
 /// // Any `ReadAt`: bytes, an open file, a range of a remote object.
 /// let key = maker.verifying_key();
 /// let signer = verify_source(&file, &key, &ReadOptions::STRICT)?;
-/// assert_eq!(signer, Some(Signer::Trusted(None)));
+/// assert_eq!(signer, Some(Signer::Trusted(key, None)));
 /// # Ok::<(), Error>(())
 /// ```
 ///
@@ -60,7 +60,7 @@ pub fn verify_source<'k>(
     let Claim { geometry, signed } = Claim::read(source, trust, options)?;
     let invalid = || ErrorKind::SignatureInvalid.at(geometry.payload_end);
     let mut verification = match &signed {
-        Some((key, signature, _)) => Some(key.verification(signature).map_err(|_| invalid())?),
+        Some((signer, signature)) => Some(signer.key().verification(signature).map_err(|_| invalid())?),
         None => None,
     };
 
@@ -89,7 +89,7 @@ pub fn verify_source<'k>(
     if let Some(verification) = verification {
         verification.finish().map_err(|_| invalid())?;
     }
-    Ok(signed.map(|(_, _, signer)| signer))
+    Ok(signed.map(|(signer, _)| signer))
 }
 
 /// Refuses a file longer than 16 MiB that [`verify_signature`] would refuse for its header or for the key of its signature,
@@ -116,7 +116,7 @@ pub fn check_source<'k>(
 /// The checked lengths of a long file, and its signature, whose key is accepted, if one is required.
 struct Claim<'k> {
     geometry: Geometry,
-    signed: Option<(VerifyingKey, Signature, Signer<'k>)>,
+    signed: Option<(Signer<'k>, Signature)>,
 }
 
 impl<'k> Claim<'k> {
@@ -138,7 +138,7 @@ impl<'k> Claim<'k> {
         source.read_exact_at(geometry.payload_end + Signature::LEN as u64, &mut embedded)?;
         let accepted =
             trust.accept(&embedded).map_err(|rejected| ErrorKind::from(rejected).at(geometry.payload_end))?;
-        let signed = accepted.map(|(key, signer)| (key, Signature::from_bytes(signature), signer));
+        let signed = accepted.map(|signer| (signer, Signature::from_bytes(signature)));
         Ok(Self { geometry, signed })
     }
 }

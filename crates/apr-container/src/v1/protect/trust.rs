@@ -34,7 +34,7 @@ pub(crate) fn verify_block<'k>(
     let signature: [u8; Signature::LEN] = block.signature().try_into().map_err(|_| invalid())?;
     let embedded: &[u8; VerifyingKey::LEN] = block.public_key().try_into().map_err(|_| invalid())?;
     let accepted = trust.accept(embedded).map_err(|rejected| ErrorKind::from(rejected).at(at))?;
-    let Some((key, signer)) = accepted else { return Ok(None) };
-    key.verify(block.signed_bytes(), &Signature::from_bytes(signature)).map_err(|_| invalid())?;
+    let Some(signer) = accepted else { return Ok(None) };
+    signer.key().verify(block.signed_bytes(), &Signature::from_bytes(signature)).map_err(|_| invalid())?;
     Ok(Some(signer))
 }

@@ -3,7 +3,7 @@
 use alloc::borrow::Cow;
 use std::io;
 
-use apr_crypto::VerifyingKey;
+use apr_crypto::{Trusted, VerifyingKey};
 use apr_sealed::{Part, PartKind, SealedHeader, StanzaKind};
 use model_file::TensorDescription;
 
@@ -14,7 +14,7 @@ use crate::error::{Exit, Failure};
 use crate::input::{Format, Source};
 use crate::report::{self, Fields, Report};
 use crate::sealed_file::SealedFile;
-use crate::secrets::{SignedBy, Trusted, refuse_shared_stdin};
+use crate::secrets::{SignedBy, refuse_shared_stdin};
 use crate::terminal::Console;
 use crate::terminal::escape::cut;
 use crate::terminal::human::{self, grouped};
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args, source: &Source, console: &mut Console) -> Result
     let (inside, signer);
     if keys.has_identity() || (!file.header().is_encrypted() && (demands || verify)) {
         // Without a required signer, the signer is reported.
-        if matches!(trusted, Trusted::Unasked) && file.header().is_signed() {
+        if matches!(trusted, Trusted::NoSignature) && file.header().is_signed() {
             trusted = Trusted::Anyone;
         }
         let keys = file.keys(trusted, keys, console)?;
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, source: &Source, console: &mut Console) -> Result
             let _busy = console.busy("verifying");
             reader.verify_all().map_err(|error| file.refused(error))?;
         }
-        signer = reader.signer().map(|signer| keys.signed_by(signer));
+        signer = reader.signer().map(SignedBy::from);
         let metadata = reader.private_metadata().clone().into_iter().collect();
         let recipients = reader
             .recipients()
@@ -63,7 +63,7 @@ pub(super) fn run(args: &Args, source: &Source, console: &mut Console) -> Result
             file.verify(keys.trusted().trust())?;
         }
         let found = file.header().verify(keys.trusted().trust()).map_err(|error| file.refused(error))?;
-        signer = found.map(|signer| keys.signed_by(signer));
+        signer = found.map(SignedBy::from);
         seen.signer = signer.as_ref();
     } else if verify {
         console.remark("this file cannot be verified without opening it: it is encrypted and not signed");

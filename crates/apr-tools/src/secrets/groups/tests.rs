@@ -114,18 +114,18 @@ fn signers_of_every_spelling_are_one_key() {
     let (pem, file) = (folder.text("pem", &public.to_spki_pem()), folder.text("minisign", &minisign));
     let line = key.to_string();
     let words = [&line, word, &pem, &file].map(|word| ["--signer", word]).concat();
-    let Ok(Trusted::Keys(keys)) = load(&words) else { panic!() };
+    let Ok(Trusted::AnyOf(keys)) = load(&words) else { panic!() };
     assert_eq!(keys.len(), 1);
     assert_eq!(keys.name_of(&key), Some(&*key.fingerprint().to_string()));
 
     let list = folder.text("list", &format!("alice {key}\n"));
-    let Ok(Trusted::Keys(keys)) = load(&["--trusted-keys", &list, "--signer", &line]) else { panic!() };
+    let Ok(Trusted::AnyOf(keys)) = load(&["--trusted-keys", &list, "--signer", &line]) else { panic!() };
     assert_eq!(keys.name_of(&key), Some("alice"));
     assert_eq!(code(load(&["--trusted-keys", &folder.text("empty", "# none\n")])), "cy-no-key");
     let recipient = RecipientSecret::from_bytes(&[1; 32]).public().to_string();
     assert_eq!(code(load(&["--signer", &recipient])), "cy-key-kind");
     assert!(matches!(load(&["--any-signer"]), Ok(Trusted::Anyone)));
-    assert!(matches!(load(&[]), Ok(Trusted::Unasked)));
+    assert!(matches!(load(&[]), Ok(Trusted::NoSignature)));
 }
 
 #[cfg(unix)]
