@@ -8,10 +8,10 @@ use alloc::vec::Vec;
 
 use crate::checks;
 use crate::error::{Error, ErrorKind};
+use crate::kernels::neighbours::{Candidate, Ties};
+use crate::kernels::products::dot;
 use crate::matrix::Matrix;
 use crate::model;
-use crate::nearest::{Candidate, offer};
-use crate::products::dot;
 use crate::sparse::{SparseRow, SparseRows};
 use crate::text_list::TextList;
 use crate::tf_idf::{TfIdf, TfIdfOptions};
@@ -292,7 +292,7 @@ impl ContentRecommender {
         except: Option<usize>,
     ) -> Vec<Recommendation<'_>> {
         let possible = self.len() - usize::from(except.is_some());
-        let mut best = vec![Candidate::NONE; count.min(possible)];
+        let mut best = vec![Ties::SmallestRows.none(); count.min(possible)];
         for (place, (product, own)) in products.zip(&self.norms).enumerate() {
             if Some(place) == except {
                 continue;
@@ -300,7 +300,7 @@ impl ContentRecommender {
             let lengths = norm * own;
             let cosine = if lengths > 0.0 { (product / lengths).clamp(-1.0, 1.0) } else { 0.0 };
             // The largest cosine is the nearest; no difference between the two zeros.
-            offer(&mut best, Candidate { value: 0.0 - cosine, place });
+            Ties::SmallestRows.offer(&mut best, Candidate { value: 0.0 - cosine, place });
         }
         best.sort_unstable_by(Candidate::order);
         let found = best.iter().filter_map(|near| {

@@ -6,5 +6,6 @@ mod regressor;
 mod stored;
 
 pub use self::classifier::KnnClassifier;
-pub use self::neighbours::{KnnWeights, Neighbour};
+pub use self::neighbours::Neighbour;
 pub use self::regressor::KnnRegressor;
+pub use crate::kernels::neighbours::KnnWeights;

@@ -4,6 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::error::Error;
+use crate::kernels::activations::sigmoid;
 use crate::linear::{self, Plane};
 use crate::matrix::Matrix;
 use crate::model::Classifier;
@@ -263,17 +264,6 @@ fn classes_into(values: impl Iterator<Item = f64>, out: &mut [usize]) {
     for (place, value) in out.iter_mut().zip(values) {
         // A probability that is not a number is not at least one half.
         *place = usize::from(sigmoid(value) as f32 >= 0.5);
-    }
-}
-
-/// `1 / (1 + exp(-z))`, exact at both ends.
-fn sigmoid(z: f64) -> f64 {
-    // The exponential of a large number would be infinite: right for this quotient, but not for one minus it.
-    if z >= 0.0 {
-        1.0 / (1.0 + libm::exp(-z))
-    } else {
-        let e = libm::exp(z);
-        e / (1.0 + e)
     }
 }
 

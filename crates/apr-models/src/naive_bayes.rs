@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use crate::checks;
 use crate::classes::{Classes, largest};
 use crate::error::{Error, ErrorKind};
+use crate::kernels::gaussian::by_variances;
 use crate::matrix::{Matrix, table};
 use crate::model::{self, Classifier};
 use crate::probability::{self, check_outputs};
@@ -187,16 +188,10 @@ impl NaiveBayes {
     fn scores(&self, row: &[f32]) -> impl Iterator<Item = f64> {
         let classes =
             self.mean.chunks_exact(self.n_features).zip(self.variance.chunks_exact(self.n_features));
-        self.peak.iter().zip(classes).map(move |(peak, (means, variances))| {
-            let terms = row.iter().zip(means).zip(variances);
-            let distance: f64 = terms
-                .map(|((&value, mean), variance)| {
-                    let apart = f64::from(value) - mean;
-                    apart * apart / variance
-                })
-                .sum();
-            peak - 0.5 * distance
-        })
+        self.peak
+            .iter()
+            .zip(classes)
+            .map(move |(peak, (means, variances))| peak - 0.5 * by_variances(row, means, variances))
     }
 }
 

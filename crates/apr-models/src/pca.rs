@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 
 use crate::checks;
 use crate::error::{Error, ErrorKind};
+use crate::kernels::products;
 use crate::matrix::{Matrix, table};
 use crate::model::{self, Transformer};
-use crate::products;
 
 /// Variance below which a whitened direction is not stretched any further.
 const LEAST_VARIANCE: f64 = 1.0 / (1_u128 << 100) as f64;

@@ -8,12 +8,12 @@ use alloc::vec::Vec;
 
 use self::kernel::KernelMachine;
 pub use self::kernel::{KernelParts, SvmKernel};
-pub(crate) use self::kernel::{most_votes, pair};
 use self::linear::LinearMachine;
 pub use self::linear::LinearParts;
 
 use crate::classes::{Classes, largest};
 use crate::error::{Error, ErrorKind};
+use crate::kernels::svm::most_votes;
 use crate::matrix::Matrix;
 use crate::model::{self, Classifier};
 use crate::probability::check_outputs;

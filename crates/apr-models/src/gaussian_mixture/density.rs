@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::checks;
 use crate::error::Error;
+use crate::kernels::gaussian::{by_covariance_triangle, by_deviations};
 use crate::matrix::Matrix;
 
 /// Least variance.
@@ -66,22 +67,10 @@ impl<'m> Densities<'m> {
 impl Component {
     /// Squared Mahalanobis norm; `relative` is used up.
     fn squared_norm(&self, relative: &mut [f64]) -> f64 {
-        let mut sum = 0.0;
-        if self.triangle.len() == relative.len() {
-            for (value, deviation) in relative.iter().zip(&self.triangle) {
-                sum += (value / deviation) * (value / deviation);
-            }
-            return sum;
+        match self.triangle.len() == relative.len() {
+            true => by_deviations(relative, &self.triangle),
+            false => by_covariance_triangle(relative, &self.triangle),
         }
-        // Forward substitution; row `idx` of the triangle begins after those before it.
-        for idx in 0..relative.len() {
-            let row = &self.triangle[idx * (idx + 1) / 2..][..=idx];
-            let (solved, rest) = relative.split_at_mut(idx);
-            let known: f64 = row.iter().zip(&*solved).map(|(a, b)| a * b).sum();
-            rest[0] = (rest[0] - known) / row[idx];
-            sum += rest[0] * rest[0];
-        }
-        sum
     }
 }
 

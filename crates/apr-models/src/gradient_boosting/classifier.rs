@@ -6,6 +6,7 @@ use crate::checks;
 use crate::classes::{Classes, largest};
 use crate::error::Error;
 use crate::gradient_boosting::boosted::Boosted;
+use crate::kernels::activations::sigmoid;
 use crate::matrix::{Matrix, table};
 use crate::model::Classifier;
 use crate::probability;
@@ -145,8 +146,8 @@ impl GradientBoostingClassifier {
             scores,
         ) {
             (Some([first, second]), &mut [score]) => {
-                *first = probability::sigmoid(-score) as f32;
-                *second = probability::sigmoid(score) as f32;
+                *first = sigmoid(-score) as f32;
+                *second = sigmoid(score) as f32;
             }
             (Some(out), scores) => probability::softmax(scores, out),
             (None, _) => {}

@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use crate::checks;
 use crate::classes::Classes;
 use crate::error::{Error, ErrorKind};
-use crate::knn::neighbours::{KnnWeights, Neighbour, Neighbours};
+use crate::kernels::neighbours::{Candidate, KnnWeights};
+use crate::knn::neighbours::{Neighbour, Neighbours};
 use crate::matrix::{Matrix, table};
 use crate::model::Classifier;
-use crate::nearest::Candidate;
 use crate::probability;
 
 /// k-nearest-neighbours classifier (Cover and Hart, IEEE Trans. Inf. Theory 13, 1967): the class of the largest

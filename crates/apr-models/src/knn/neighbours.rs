@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 
 use crate::checks;
 use crate::error::{Error, ErrorKind};
+use crate::kernels::neighbours::{Candidate, KnnWeights, Ties};
+use crate::kernels::products::squared_distance;
 use crate::matrix::Matrix;
 use crate::model;
-use crate::nearest::{Candidate, offer};
-use crate::products::squared_distance;
 use crate::scratch::with_scratch;
 
 /// Number of candidates that are kept on the stack.
@@ -18,16 +18,6 @@ const MAX_BLOCK: usize = 16;
 
 /// Values of known samples compared with a block before the next ones: they stay in the innermost cache meanwhile.
 const TILE_VALUES: usize = 4096;
-
-/// The weights of the neighbours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum KnnWeights {
-    /// All the same.
-    #[default]
-    Uniform,
-    /// The inverse of its distance. Neighbours at the distance 0 count 1, and all others 0 if there is one.
-    Distance,
-}
 
 /// One of the nearest samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,13 +60,14 @@ impl Neighbours {
         let tile = (TILE_VALUES / n_features).max(1);
         with_scratch::<Candidate, ON_STACK, _>(block * k, |candidates| {
             for (number, rows) in rows.chunks(block * n_features).enumerate() {
-                candidates.fill(Candidate::NONE);
+                candidates.fill(Ties::SmallestRows.none());
                 for (tile_number, known) in self.samples.as_slice().chunks(tile * n_features).enumerate() {
                     let asked = rows.chunks_exact(n_features).zip(candidates.chunks_exact_mut(k));
                     for (row, nearest) in asked {
                         for (idx, sample) in known.chunks_exact(n_features).enumerate() {
                             let value = squared_distance(row, sample);
-                            offer(nearest, Candidate { value, place: tile_number * tile + idx });
+                            let place = tile_number * tile + idx;
+                            Ties::SmallestRows.offer(nearest, Candidate { value, place });
                         }
                     }
                 }
@@ -102,14 +93,7 @@ impl Neighbours {
 
     /// Turns squared distances into weights.
     pub(crate) fn weigh(&self, nearest: &mut [Candidate]) {
-        let touches = nearest.first().is_some_and(|near| near.value == 0.0);
-        for near in nearest {
-            near.value = match self.weights {
-                KnnWeights::Uniform => 1.0,
-                KnnWeights::Distance if touches => f64::from(u8::from(near.value == 0.0)),
-                KnnWeights::Distance => 1.0 / libm::sqrt(near.value),
-            };
-        }
+        self.weights.weigh(nearest, libm::sqrt);
     }
 }
 

@@ -3,7 +3,8 @@
 use alloc::vec::Vec;
 
 use crate::error::{Error, ErrorKind};
-use crate::knn::neighbours::{KnnWeights, Neighbour, Neighbours};
+use crate::kernels::neighbours::KnnWeights;
+use crate::knn::neighbours::{Neighbour, Neighbours};
 use crate::matrix::Matrix;
 use crate::model::Regressor;
 use crate::vector::Vector;

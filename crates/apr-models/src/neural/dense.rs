@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::checks;
 use crate::error::{Error, ErrorKind};
+use crate::kernels::activations::{relu, sigmoid_single, softmax_single};
 use crate::matrix::Matrix;
 use crate::rng::Rng;
 
@@ -150,22 +151,10 @@ impl Activation {
     fn apply(self, values: &mut [f32], width: usize) {
         match self {
             Self::Identity => {}
-            Self::Relu => values.iter_mut().for_each(|value| {
-                if *value < 0.0 {
-                    *value = 0.0;
-                }
-            }),
+            Self::Relu => values.iter_mut().for_each(|value| *value = relu(*value)),
             Self::Tanh => values.iter_mut().for_each(|value| *value = libm::tanhf(*value)),
-            Self::Sigmoid => values.iter_mut().for_each(|value| *value = 1.0 / (1.0 + libm::expf(-*value))),
-            Self::Softmax => values.chunks_exact_mut(width).for_each(|values| {
-                let largest = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-                let mut sum = 0.0;
-                for value in values.iter_mut() {
-                    *value = libm::expf(*value - largest);
-                    sum += f64::from(*value);
-                }
-                values.iter_mut().for_each(|value| *value = (f64::from(*value) / sum) as f32);
-            }),
+            Self::Sigmoid => values.iter_mut().for_each(|value| *value = sigmoid_single(*value)),
+            Self::Softmax => values.chunks_exact_mut(width).for_each(softmax_single),
         }
     }
 

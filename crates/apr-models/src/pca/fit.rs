@@ -202,7 +202,7 @@ mod tests {
             let pca = Pca::fit(&x, &PcaOptions::new(n_components)).unwrap();
             for (idx, a) in pca.components().rows().enumerate() {
                 for (other, b) in pca.components().rows().enumerate() {
-                    let product = crate::products::dot(a, b);
+                    let product = crate::kernels::products::dot(a, b);
                     let expected = if idx == other { 1.0 } else { 0.0 };
                     assert!((product - expected).abs() < 1e-6, "{n_rows}x{n_cols}: {product}");
                 }

@@ -4,6 +4,7 @@ use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
 use crate::error::{Error, ErrorKind};
+use crate::kernels::gaussian::{by_precision_factor, by_variances};
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::pipeline::rows::Block;
 use crate::scratch::with_scratch;
@@ -98,12 +99,7 @@ impl GaussianLogDensity {
             let distributions = means.chunks_exact(width).zip(variances.chunks_exact(width));
             for ((place, peak), (means, variances)) in out.iter_mut().zip(self.peak.iter()).zip(distributions)
             {
-                let columns = row.iter().zip(means).zip(variances);
-                let terms = columns.map(|((x, &mean), &variance)| {
-                    let apart = x - mean.into();
-                    apart * apart / variance.into()
-                });
-                *place = peak - 0.5 * terms.sum::<f64>();
+                *place = peak - 0.5 * by_variances(row, means, variances);
             }
         });
     }
@@ -121,15 +117,7 @@ impl GaussianLogDensity {
         rows.replace_rows(self.peak.len(), |row, out| {
             let distributions = means.chunks_exact(width).zip(factors.clone());
             for ((place, peak), (means, factor)) in out.iter_mut().zip(self.peak.iter()).zip(distributions) {
-                sums.fill(0.0);
-                let lines = row.iter().zip(means).zip(factor.chunks_exact(width));
-                for (idx, ((x, &mean), line)) in lines.enumerate() {
-                    let apart = x - mean.into();
-                    for (sum, &weight) in sums.iter_mut().zip(line).skip(idx) {
-                        *sum += apart * weight.into();
-                    }
-                }
-                *place = peak - 0.5 * sums.iter().map(|sum| sum * sum).sum::<f64>();
+                *place = peak - 0.5 * by_precision_factor(row, means, factor, sums);
             }
         });
     }

@@ -5,9 +5,9 @@ mod payload;
 use crate::checks;
 use crate::classes::largest;
 use crate::error::{Error, ErrorKind};
+use crate::kernels::activations::{sigmoid, softmax};
+use crate::kernels::svm::{most_votes, n_pairs, pair};
 use crate::pipeline::labels::{Label, Labels};
-use crate::probability::sigmoid;
-use crate::svm::{most_votes, pair};
 
 const PART: &str = "head";
 
@@ -208,7 +208,10 @@ impl Head {
         match rule {
             ProbabilityRule::None => {}
             ProbabilityRule::Scores => each.for_each(|(place, &score)| *place = score),
-            ProbabilityRule::Softmax => softmax(scores, out),
+            ProbabilityRule::Softmax => {
+                each.for_each(|(place, &score)| *place = score);
+                softmax(out);
+            }
             ProbabilityRule::Normalized => {
                 let sum: f64 = scores.iter().sum();
                 each.for_each(|(place, &score)| *place = score / sum);
@@ -307,8 +310,7 @@ impl ClassHead {
             DecisionRule::ArgMax => self.labels.check(width)?,
             DecisionRule::OneVsOne | DecisionRule::OneVsOneConfidence => {
                 checks::expect("labels", k >= 2, "pairs need two classes")?;
-                let n_pairs = k.checked_mul(k - 1).map(|twice| twice / 2);
-                checks::expect_len("row of pairs", n_pairs.unwrap_or(usize::MAX), width)?;
+                checks::expect_len("row of pairs", n_pairs(k), width)?;
                 self.labels.check(k)?;
             }
         }
@@ -348,16 +350,6 @@ impl OutlierHead {
 
 fn no(output: &'static str) -> Error {
     ErrorKind::NoSuchOutput { output }.into()
-}
-
-fn softmax(scores: &[f64], out: &mut [f64]) {
-    let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut sum = 0.0;
-    for (place, score) in out.iter_mut().zip(scores) {
-        *place = libm::exp(score - highest);
-        sum += *place;
-    }
-    out.iter_mut().for_each(|place| *place /= sum);
 }
 
 fn log_sum_exp(scores: &[f64]) -> f64 {

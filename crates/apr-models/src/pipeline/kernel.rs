@@ -6,10 +6,10 @@ use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
 use crate::error::Error;
+use crate::kernels::svm::{Pairs, check_lengths};
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::pipeline::rows::Block;
 use crate::pipeline::table::{RowView, Table};
-use crate::svm::pair;
 
 /// How alike a sample and a support vector are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,13 +116,8 @@ impl KernelStep {
         intercepts: Reals,
     ) -> Result<Self, Error> {
         kernel.check()?;
-        let k = n_support.len();
-        checks::expect("numbers of support vectors", k >= 2, "two classes are needed")?;
-        let sum = n_support.iter().try_fold(0_usize, |sum, &count| sum.checked_add(count));
-        checks::expect_len("support vectors", sum.unwrap_or(usize::MAX), vectors.n_rows())?;
-        checks::expect_table("dual coefficients", k - 1, vectors.n_rows(), dual.len())?;
-        let n_pairs = k.checked_mul(k - 1).map(|twice| twice / 2);
-        intercepts.expect_len("intercepts", n_pairs.unwrap_or(usize::MAX))?;
+        checks::expect("numbers of support vectors", n_support.len() >= 2, "two classes are needed")?;
+        check_lengths(&n_support, vectors.n_rows(), dual.len(), intercepts.len())?;
         dual.expect_finite("dual coefficients")?;
         intercepts.expect_finite("intercepts")?;
         Ok(Self { kernel, n_support, vectors, dual, intercepts })
@@ -154,29 +149,9 @@ impl KernelStep {
     }
 
     fn decide<T: Copy + Into<f64>>(&self, dual: &[T], sample: RowView<'_>, out: &mut [f64]) {
-        let (k, n_vectors) = (self.n_support.len(), self.vectors.n_rows());
         out.iter_mut().zip(self.intercepts.iter()).for_each(|(place, intercept)| *place = intercept);
-        let mut behind = 0;
-        for (class, &count) in self.n_support.iter().enumerate() {
-            let begin = behind;
-            behind += count;
-            for idx in begin..behind {
-                let alike = self.kernel.of(&self.vectors, idx, sample);
-                // Each vector speaks in the pairs of its class with every other one.
-                for other in (0..k).filter(|&other| other != class) {
-                    let (row, pair) = match other < class {
-                        true => (other, pair(other, class, k)),
-                        false => (other - 1, pair(class, other, k)),
-                    };
-                    if let (Some(place), Some(&coefficient)) =
-                        (out.get_mut(pair), dual.get(row * n_vectors + idx))
-                    {
-                        let coefficient: f64 = coefficient.into();
-                        *place += coefficient * alike;
-                    }
-                }
-            }
-        }
+        let similarity = |idx| self.kernel.of(&self.vectors, idx, sample);
+        Pairs { n_support: &self.n_support, dual }.add_to(similarity, out);
     }
 
     pub(crate) fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {

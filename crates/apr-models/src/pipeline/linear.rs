@@ -4,9 +4,9 @@ use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
 use crate::error::Error;
+use crate::kernels::products::dot;
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::pipeline::rows::Block;
-use crate::products::dot;
 
 /// Sums of weighted columns: each output has a row of weights and a constant. Sparse rows are multiplied as they are.
 #[derive(Clone, Debug, PartialEq)]

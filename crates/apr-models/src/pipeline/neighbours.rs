@@ -1,6 +1,5 @@
 //! Predictions from the nearest training samples.
 
-mod heap;
 mod metric;
 mod tree;
 
@@ -9,12 +8,11 @@ use alloc::vec::Vec;
 
 use apr_container::{PayloadReader, PayloadWriter};
 
-use self::heap::{Candidate, NONE, offer};
 pub use self::metric::NeighbourMetric;
 use self::tree::KdTree;
 use crate::checks;
 use crate::error::Error;
-use crate::knn::KnnWeights;
+use crate::kernels::neighbours::{Candidate, KnnWeights, Ties};
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::pipeline::rows::Block;
 use crate::pipeline::table::{RowView, Table};
@@ -151,7 +149,7 @@ impl NeighboursStep {
 
     /// Replaces each row by the prediction of its neighbours.
     pub(crate) fn run(&self, block: &mut Block<'_>) {
-        let mut nearest = vec![NONE; self.k];
+        let mut nearest = vec![Ties::Scikit.none(); self.k];
         let width = self.answer.width();
         if block.sparse_rows().is_some() {
             block.replace_sparse(width, |rows, out| {
@@ -166,7 +164,7 @@ impl NeighboursStep {
         block.replace_rows(width, |row, out| {
             match &self.tree {
                 Some(tree) => {
-                    nearest.fill(NONE);
+                    nearest.fill(Ties::Scikit.none());
                     tree.search(self.metric, &self.samples, row, &mut nearest);
                 }
                 None => self.search_in_order(RowView::Dense(row), row, &mut nearest),
@@ -177,25 +175,24 @@ impl NeighboursStep {
 
     /// Looks at every sample. `values` are those of the row that are not zero, or all.
     fn search_in_order(&self, row: RowView<'_>, values: &[f64], nearest: &mut [Candidate]) {
-        nearest.fill(NONE);
+        nearest.fill(Ties::Scikit.none());
         let samples = &self.samples;
-        let rows = 0..u32::try_from(samples.n_rows()).unwrap_or(u32::MAX);
+        let rows = 0..samples.n_rows();
+        let mut offer = |value, place| Ties::Scikit.offer(nearest, Candidate { value, place });
         match self.metric {
-            NeighbourMetric::Euclidean => rows.for_each(|known| {
-                offer(nearest, (samples.squared_distance(known as usize, row), known));
-            }),
+            NeighbourMetric::Euclidean => rows.for_each(|idx| offer(samples.squared_distance(idx, row), idx)),
             NeighbourMetric::Cosine => {
                 let length = libm::sqrt(values.iter().map(|value| value * value).sum());
                 // A row of zeros has no direction: it is at the distance 1 from all.
                 let length = if length == 0.0 { 1.0 } else { length };
-                rows.for_each(|known| {
-                    let cosine = samples.dot(known as usize, row) / length;
-                    offer(nearest, ((1.0 - cosine).clamp(0.0, 2.0), known));
+                rows.for_each(|idx| {
+                    let cosine = samples.dot(idx, row) / length;
+                    offer((1.0 - cosine).clamp(0.0, 2.0), idx);
                 });
             }
             metric => with_slice!(samples.values(), known => {
                 for (idx, known) in rows.zip(known.chunks_exact(samples.n_cols())) {
-                    offer(nearest, (metric.reduced(values, known), idx));
+                    offer(metric.reduced(values, known), idx);
                 }
             }),
         }
@@ -203,24 +200,13 @@ impl NeighboursStep {
 
     /// Writes the output of the nearest samples. Their distances are replaced with weights, nearest first.
     fn answer(&self, nearest: &mut [Candidate], out: &mut [f64]) {
-        nearest.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        match self.weights {
-            KnnWeights::Uniform => nearest.iter_mut().for_each(|neighbour| neighbour.0 = 1.0),
-            KnnWeights::Distance => {
-                for (weight, _) in nearest.iter_mut() {
-                    *weight = 1.0 / self.metric.distance(*weight);
-                }
-                // Samples at the distance 0 are the only ones that count.
-                if nearest.iter().any(|(weight, _)| weight.is_infinite()) {
-                    nearest.iter_mut().for_each(|(weight, _)| *weight = f64::from(weight.is_infinite()));
-                }
-            }
-        }
+        nearest.sort_unstable_by(Candidate::order);
+        self.weights.weigh(nearest, |value| self.metric.distance(value));
         out.fill(0.0);
         match &self.answer {
             NeighbourOutput::Classes { class_of, .. } => {
-                for &(weight, row) in nearest.iter() {
-                    let class = class_of.get(row as usize).map_or(0, |&class| class as usize);
+                for &Candidate { value: weight, place } in nearest.iter() {
+                    let class = class_of.get(place).map_or(0, |&class| class as usize);
                     if let Some(sum) = out.get_mut(class) {
                         *sum += weight;
                     }
@@ -228,10 +214,10 @@ impl NeighboursStep {
             }
             NeighbourOutput::Values { n_outputs, targets } => {
                 let mut all = 0.0;
-                for &(weight, row) in nearest.iter() {
+                for &Candidate { value: weight, place } in nearest.iter() {
                     all += weight;
                     for (column, sum) in out.iter_mut().enumerate() {
-                        *sum += weight * targets.get(row as usize * n_outputs + column).unwrap_or_default();
+                        *sum += weight * targets.get(place * n_outputs + column).unwrap_or_default();
                     }
                 }
                 out.iter_mut().for_each(|sum| *sum /= all);

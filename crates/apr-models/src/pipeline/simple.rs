@@ -4,11 +4,11 @@ use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
 use crate::error::Error;
+use crate::kernels::activations::{relu, sigmoid};
+use crate::kernels::products::squared_distance;
 use crate::payload::values::{read_option, write_option};
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::pipeline::rows::Block;
-use crate::probability::sigmoid;
-use crate::products::squared_distance;
 
 /// `(x - shift) / divisor`, column by column: scikit-learn's `StandardScaler`, and what `PCA` does last when it whitens.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,7 +160,7 @@ impl StepActivation {
 
     pub(crate) fn run(self, rows: &mut Block<'_>) {
         let function = match self {
-            Self::Relu => |x| if x < 0.0 { 0.0 } else { x },
+            Self::Relu => relu,
             Self::Tanh => libm::tanh,
             Self::Logistic => sigmoid,
         };

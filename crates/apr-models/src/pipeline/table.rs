@@ -6,8 +6,8 @@ use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
 use crate::error::Error;
+use crate::kernels::products;
 use crate::pipeline::reals::{Reals, with_slice};
-use crate::products;
 use crate::sparse::check_layout;
 
 /// Rows that a step keeps, dense or sparse.

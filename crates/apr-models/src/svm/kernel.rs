@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 use crate::checks;
 use crate::classes::Classes;
 use crate::error::{Error, ErrorKind};
+use crate::kernels::products::{dot, squared_distance};
+use crate::kernels::svm::{Pairs, check_lengths};
 use crate::matrix::Matrix;
-use crate::products::{dot, squared_distance};
 
 /// Kernel function.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,11 +63,7 @@ impl KernelMachine {
             checks::expect("gamma", gamma.is_finite() && gamma > 0.0, "must be finite and above 0")?;
         }
         checks::expect_len("numbers of support vectors", k, parts.n_support.len())?;
-        let sum = parts.n_support.iter().try_fold(0_usize, |sum, &count| sum.checked_add(count));
-        checks::expect_len("support vectors", sum.unwrap_or(usize::MAX), n_vectors)?;
-        checks::expect_table("dual coefficients", k - 1, n_vectors, parts.dual.len())?;
-        let n_pairs = k.checked_mul(k - 1).map(|twice| twice / 2);
-        checks::expect_len("intercepts", n_pairs.unwrap_or(usize::MAX), parts.intercepts.len())?;
+        check_lengths(&parts.n_support, n_vectors, parts.dual.len(), parts.intercepts.len())?;
         checks::expect_finite("support vectors", parts.support_vectors.as_slice())?;
         checks::expect_finite("dual coefficients", &parts.dual)?;
         checks::expect_finite("intercepts", &parts.intercepts)?;
@@ -93,60 +90,11 @@ impl KernelMachine {
     }
 
     pub(crate) fn decide(&self, row: &[f32], out: &mut [f64]) {
-        let parts = &self.parts;
-        let (k, n_vectors) = (parts.n_support.len(), parts.support_vectors.n_rows());
-        for (place, &intercept) in out.iter_mut().zip(&parts.intercepts) {
-            *place = intercept;
-        }
-        let mut behind = 0;
-        for (class, &count) in parts.n_support.iter().enumerate() {
-            let begin = behind;
-            behind += count;
-            for idx in begin..behind {
-                let vector = parts.support_vectors.row(idx).unwrap_or_default();
-                let alike = parts.kernel.of(row, vector);
-                // Each vector speaks in the pairs of its class with every other one.
-                for other in (0..k).filter(|&other| other != class) {
-                    let (coefficients, pair) = match other < class {
-                        true => (other, pair(other, class, k)),
-                        false => (other - 1, pair(class, other, k)),
-                    };
-                    let coefficient =
-                        parts.dual.get(coefficients * n_vectors + idx).copied().unwrap_or_default();
-                    if let Some(place) = out.get_mut(pair) {
-                        *place += coefficient * alike;
-                    }
-                }
-            }
-        }
+        let KernelParts { kernel, n_support, support_vectors, dual, intercepts, .. } = &self.parts;
+        out.iter_mut().zip(intercepts).for_each(|(place, &intercept)| *place = intercept);
+        let similarity = |idx| kernel.of(row, support_vectors.row(idx).unwrap_or_default());
+        Pairs { n_support, dual }.add_to(similarity, out);
     }
-}
-
-/// Place of the pair `(i, j)`, `i < j < k`, in the order (0, 1), (0, 2), ... (1, 2), ...
-pub(crate) const fn pair(i: usize, j: usize, k: usize) -> usize {
-    // Of the rows before, row 0 has k - 1 pairs, row 1 k - 2, ...
-    i * (2 * k - i - 1) / 2 + j - i - 1
-}
-
-/// Place of the class with the most votes, the first of equal ones: a decision above 0 is a vote for the first class of
-/// its pair, any other one for the second.
-pub(crate) fn most_votes(decisions: &[f64], k: usize) -> usize {
-    let mut best = (0, 0);
-    for class in 0..k {
-        let votes = (0..k).filter(|&other| {
-            let won = |pair: usize| decisions.get(pair).is_some_and(|&decision| decision > 0.0);
-            match other {
-                _ if other == class => false,
-                _ if other > class => won(pair(class, other, k)),
-                _ => !won(pair(other, class, k)),
-            }
-        });
-        let votes = votes.count();
-        if votes > best.1 {
-            best = (class, votes);
-        }
-    }
-    best.0
 }
 
 #[cfg(test)]
@@ -155,29 +103,6 @@ mod tests {
 
     use super::*;
     use crate::svm::Svm;
-
-    #[test]
-    fn pairs_are_counted_in_order() {
-        for k in 2..9 {
-            let mut expected = 0;
-            for i in 0..k {
-                for j in i + 1..k {
-                    assert_eq!(pair(i, j, k), expected);
-                    expected += 1;
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn votes_are_counted_and_ties_go_to_the_first() {
-        // (0,1) (0,2) (1,2): each class wins once.
-        assert_eq!(most_votes(&[1.0, -1.0, 1.0], 3), 0);
-        assert_eq!(most_votes(&[-1.0, -1.0, 1.0], 3), 1);
-        assert_eq!(most_votes(&[-1.0, -1.0, -1.0], 3), 2);
-        // A decision of 0, or of no number, is for the second class of the pair.
-        assert_eq!(most_votes(&[0.0, f64::NAN, 0.0], 3), 2);
-    }
 
     pub(crate) fn parts() -> KernelParts {
         KernelParts {

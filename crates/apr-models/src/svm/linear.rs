@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use crate::checks;
 use crate::classes::Classes;
 use crate::error::Error;
+use crate::kernels::products::dot;
 use crate::matrix::Matrix;
-use crate::products::dot;
 
 /// What a linear [`Svm`](crate::Svm) is made of.
 #[derive(Clone, Debug, PartialEq)]

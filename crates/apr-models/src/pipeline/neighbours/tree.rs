@@ -7,10 +7,10 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::heap::{Candidate, offer, worst};
 use super::metric::NeighbourMetric;
 use crate::checks;
 use crate::error::{Error, ErrorKind};
+use crate::kernels::neighbours::{Candidate, Ties, worst};
 use crate::pipeline::reals::with_slice;
 use crate::pipeline::table::Table;
 
@@ -147,7 +147,8 @@ impl<T: Copy + Into<f64>> Search<'_, T> {
         let Some([left, right]) = self.tree.children(node) else {
             for &row in self.tree.rows(node) {
                 let known = row_of(self.values, row, self.sample.len());
-                offer(self.heap, (self.metric.reduced(self.sample, known), row));
+                let value = self.metric.reduced(self.sample, known);
+                Ties::Scikit.offer(self.heap, Candidate { value, place: row as usize });
             }
             return;
         };
@@ -181,7 +182,6 @@ mod tests {
     use proptest::collection::vec as list;
     use proptest::prelude::*;
 
-    use super::super::heap::NONE;
     use super::*;
     use crate::pipeline::reals::Reals;
 
@@ -237,13 +237,14 @@ mod tests {
             let mut order: Vec<u32> = (0..points.len() as u32).collect();
             order.sort_by_key(|&row| points[row as usize][0]);
             let tree = KdTree::new(&samples, leaf_size, order).unwrap();
-            let (mut found, mut expected) = (vec![NONE; k], vec![NONE; k]);
+            let (mut found, mut expected) = (vec![Ties::Scikit.none(); k], vec![Ties::Scikit.none(); k]);
             tree.search(metric, &samples, &sample, &mut found);
             for (row, known) in values.chunks(2).enumerate() {
-                offer(&mut expected, (metric.reduced(&sample, known), row as u32));
+                let value = metric.reduced(&sample, known);
+                Ties::Scikit.offer(&mut expected, Candidate { value, place: row });
             }
             let distances = |heap: &[Candidate]| {
-                let mut distances: Vec<u64> = heap.iter().map(|candidate| candidate.0.to_bits()).collect();
+                let mut distances: Vec<u64> = heap.iter().map(|candidate| candidate.value.to_bits()).collect();
                 distances.sort_unstable();
                 distances
             };
