@@ -4,6 +4,7 @@ use apr_container::{PayloadLayout, PayloadReader, PayloadWriter};
 
 use crate::checks;
 use crate::error::{Error, ErrorKind, Operation};
+use crate::kernels::trees::walk::for_each_leaf;
 use crate::model::{Classifier, Regressor, row_width};
 use crate::payload::fields::read;
 use crate::payload::values::{
@@ -213,6 +214,10 @@ pub(crate) fn sample(rows: &[f32], idx: usize, width: usize) -> &[f32] {
 impl ForestTree for DecisionTreeClassifier {
     const MIN_LEN: u64 = min_len(LeafKind::Class) + 2;
 
+    fn n_classes(&self) -> usize {
+        self.n_classes()
+    }
+
     fn tree(&self) -> Option<&Tree> {
         self.tree.as_ref()
     }
@@ -244,16 +249,22 @@ impl Classifier for DecisionTreeClassifier {
     fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
         let tree = fitted(self.tree.as_ref(), Operation::Predict)?;
         let width = tree_row_width(rows, out.len(), self.n_features, tree.n_features())?;
-        for (idx, place) in out.iter_mut().enumerate() {
-            let row = sample(rows, idx, width);
-            *place = tree.leaf(row);
-        }
+        out.fill(tree.leaf(0));
+        for_each_leaf(core::slice::from_ref(tree), rows, width, |row, _, leaf| {
+            if let Some(place) = out.get_mut(row) {
+                *place = tree.leaf(leaf);
+            }
+        });
         Ok(())
     }
 }
 
 impl ForestTree for DecisionTreeRegressor {
     const MIN_LEN: u64 = min_len(LeafKind::Value) + 18;
+
+    fn n_classes(&self) -> usize {
+        0
+    }
 
     fn tree(&self) -> Option<&Tree> {
         self.tree.as_ref()
@@ -286,10 +297,12 @@ impl Regressor for DecisionTreeRegressor {
     fn predict_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
         let tree = fitted(self.tree.as_ref(), Operation::Predict)?;
         let width = tree_row_width(rows, out.len(), None, tree.n_features())?;
-        for (idx, place) in out.iter_mut().enumerate() {
-            let row = sample(rows, idx, width);
-            *place = tree.leaf(row);
-        }
+        out.fill(tree.leaf(0));
+        for_each_leaf(core::slice::from_ref(tree), rows, width, |row, _, leaf| {
+            if let Some(place) = out.get_mut(row) {
+                *place = tree.leaf(leaf);
+            }
+        });
         Ok(())
     }
 }

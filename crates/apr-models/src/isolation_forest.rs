@@ -7,9 +7,10 @@ use alloc::vec::Vec;
 use crate::checks;
 use crate::decision_tree::{sample, tree_row_width};
 use crate::error::{Error, ErrorKind, Operation};
+use crate::kernels::trees::SplitTest;
 use crate::matrix::Matrix;
 use crate::tensors::Tensors;
-use crate::tree::{self, LeafKind, Test, Tree, TreeNode};
+use crate::tree::{self, LeafKind, Tree, TreeNode};
 use crate::vector::Vector;
 
 mod payload;
@@ -146,8 +147,8 @@ impl IsolationForest {
         for (idx, place) in out.iter_mut().enumerate() {
             let row = sample(rows, idx, width);
             let lengths = roots().map(|root| {
-                let (leaf, n_cuts) = root.reach(row, Test::Below);
-                n_cuts as f64 + mean_depth(root.n_samples(leaf))
+                let (leaf, n_cuts) = root.reach(row, SplitTest::Below);
+                n_cuts as f64 + mean_depth(root.n_samples(leaf as usize))
             });
             let mean = lengths.sum::<f64>() / self.trees.len() as f64;
             *place = -libm::exp2(-mean / f64::from(self.c_norm)) as f32;

@@ -8,3 +8,4 @@ pub(crate) mod gaussian;
 pub(crate) mod neighbours;
 pub(crate) mod products;
 pub(crate) mod svm;
+pub(crate) mod trees;

@@ -4,8 +4,10 @@ use alloc::vec::Vec;
 
 use apr_container::{PayloadReader, PayloadWriter};
 
-use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, sample, tree_row_width};
+use crate::classes::largest;
+use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, tree_row_width};
 use crate::error::{Error, ErrorKind};
+use crate::kernels::trees::walk::LANES;
 use crate::matrix::Matrix;
 use crate::model::{Classifier, Model, Regressor};
 use crate::random_forest::forest::Forest;
@@ -35,6 +37,28 @@ pub struct RandomForestClassifier(Forest<DecisionTreeClassifier, Vec<usize>>);
 /// [`RandomForestClassifier`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RandomForestRegressor(Forest<DecisionTreeRegressor, Vector>);
+
+/// Most samples that go through one tree before the next: the nodes of a tree stay in the cache meanwhile.
+const MAX_BLOCK: usize = 256;
+
+/// Votes of a block of samples that are counted on the stack.
+const COUNTS_ON_STACK: usize = 2048;
+
+/// Calls `each` with blocks of samples and of their results. Trees without splits take samples without features: they get one.
+fn for_blocks<T>(
+    rows: &[f32],
+    width: usize,
+    block: usize,
+    out: &mut [T],
+    mut each: impl FnMut(&[f32], &mut [T]),
+) {
+    let blank = [0.0; MAX_BLOCK];
+    let mut rows = rows.chunks(block * width);
+    for out in out.chunks_mut(block) {
+        let blank = blank.get(..out.len()).unwrap_or_default();
+        each(rows.next().unwrap_or(blank), out);
+    }
+}
 
 /// The methods of both forests; a trait would have to be public, and imported to be used.
 macro_rules! forest {
@@ -146,8 +170,8 @@ forest!(RandomForestRegressor "RandomForestRegressor", DecisionTreeRegressor, Ve
 impl RandomForestClassifier {
     /// Number of classes: one more than the greatest class of a leaf.
     #[must_use]
-    pub fn n_classes(&self) -> usize {
-        self.trees().iter().map(DecisionTreeClassifier::n_classes).max().unwrap_or(0)
+    pub const fn n_classes(&self) -> usize {
+        self.0.n_classes()
     }
 
     /// The probability of each class, the part of the trees that vote for it: `[n_samples, n_classes]`.
@@ -164,13 +188,12 @@ impl RandomForestClassifier {
             Some(len) if shares.try_reserve_exact(len).is_ok() => shares.resize(len, 0.0),
             _ => return Err(ErrorKind::MatrixTooLarge { n_rows, n_cols }.into()),
         }
-        for (idx, shares) in shares.chunks_exact_mut(n_cols).enumerate() {
-            let row = sample(x.as_slice(), idx, width);
-            for tree in trees.iter() {
-                shares[tree.leaf::<usize>(row)] += 1.0;
+        trees.for_each_leaf::<usize>(x.as_slice(), width, |row, class| {
+            if let Some(share) = shares.get_mut(row * n_cols + class) {
+                *share += 1.0;
             }
-            shares.iter_mut().for_each(|share| *share /= trees.len() as f32);
-        }
+        });
+        shares.iter_mut().for_each(|share| *share /= trees.len() as f32);
         Matrix::from_vec(n_rows, n_cols, shares)
     }
 }
@@ -180,13 +203,28 @@ impl Classifier for RandomForestClassifier {
         let trees = self.0.fitted()?;
         let n_rows = out.len();
         let width = tree_row_width(rows, n_rows, self.n_features(), self.0.tested())?;
-        let mut votes = Votes::new();
-        for (idx, place) in out.iter_mut().enumerate() {
-            let row = sample(rows, idx, width);
-            votes.clear();
-            trees.iter().for_each(|tree| votes.add(tree.leaf(row)));
-            *place = votes.winner();
+        let n_classes = self.n_classes().max(1);
+        let block = MAX_BLOCK.min(COUNTS_ON_STACK / n_classes);
+        if n_rows.min(block) < LANES {
+            let mut votes = Votes::new();
+            for_blocks(rows, width, 1, out, |row, place| {
+                votes.clear();
+                trees.for_each_leaf(row, width, |_, class| votes.add(class));
+                place.fill(votes.winner());
+            });
+            return Ok(());
         }
+        for_blocks(rows, width, block, out, |rows, out| {
+            let mut counts = [0_u32; COUNTS_ON_STACK];
+            trees.for_each_leaf::<usize>(rows, width, |row, class| {
+                if let Some(count) = counts.get_mut(row * n_classes + class) {
+                    *count += 1;
+                }
+            });
+            for (place, counts) in out.iter_mut().zip(counts.chunks_exact(n_classes)) {
+                *place = largest(counts.iter().copied().map(f64::from));
+            }
+        });
         Ok(())
     }
 }
@@ -196,11 +234,16 @@ impl Regressor for RandomForestRegressor {
         let trees = self.0.fitted()?;
         let n_rows = out.len();
         let width = tree_row_width(rows, n_rows, None, self.0.tested())?;
-        for (idx, place) in out.iter_mut().enumerate() {
-            let row = sample(rows, idx, width);
-            let sum: f64 = trees.iter().map(|tree| f64::from(tree.leaf::<f32>(row))).sum();
-            *place = (sum / trees.len() as f64) as f32;
-        }
+        for_blocks(rows, width, MAX_BLOCK, out, |rows, out| {
+            // Zeros that keep the sign of the first leaf.
+            let mut sums = [-0.0; MAX_BLOCK];
+            trees.for_each_leaf::<f32>(rows, width, |row, value| {
+                if let Some(sum) = sums.get_mut(row) {
+                    *sum += f64::from(value);
+                }
+            });
+            out.iter_mut().zip(sums).for_each(|(place, sum)| *place = (sum / trees.len() as f64) as f32);
+        });
         Ok(())
     }
 }

@@ -5,6 +5,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::error::{Error, ErrorKind};
+use crate::kernels::trees::SplitTest;
+use crate::kernels::trees::walk::Trees;
 
 pub(crate) mod payload;
 mod preorder;
@@ -121,12 +123,12 @@ impl Leaf for () {
 const LEAF: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Node {
+pub(crate) struct Node {
     /// The feature tested, or [`LEAF`].
     feature: u32,
     /// Bits of the threshold of a split, or of what the leaf says.
     value: u32,
-    /// Place of the right child of a split; the left one follows its parent.
+    /// Index of the right child of a split; the left one follows its parent. Of a leaf: its own index.
     right: u32,
 }
 
@@ -140,15 +142,6 @@ pub(crate) struct Tree {
     impurities: Vec<f32>,
     /// One more than the greatest feature tested.
     n_features: usize,
-}
-
-/// Which samples go left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Test {
-    /// Those at most the threshold.
-    AtMost,
-    /// Those below the threshold.
-    Below,
 }
 
 impl Tree {
@@ -218,6 +211,10 @@ impl Tree {
         (0..self.nodes.len()).map(|idx| self.node(idx).expect("within the list"))
     }
 
+    pub(crate) const fn nodes(&self) -> &[Node] {
+        self.nodes.as_slice()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -227,27 +224,22 @@ impl Tree {
         self.n_features
     }
 
-    /// What the leaf says that the sample reaches.
-    ///
-    /// The sample has all [`n_features`](Self::n_features) that are tested; a missing one would go right.
-    pub(crate) fn leaf<L: Leaf>(&self, row: &[f32]) -> L {
-        L::from_bits(self.nodes.get(self.reach(row, Test::AtMost).0).map_or(0, |node| node.value))
+    /// The value of the leaf at that index.
+    pub(crate) fn leaf<L: Leaf>(&self, idx: u32) -> L {
+        L::from_bits(self.nodes.get(idx as usize).map_or(0, |node| node.value))
     }
 
-    /// Place of the leaf that the sample reaches, and the number of splits on the way.
-    pub(crate) fn reach(&self, row: &[f32], test: Test) -> (usize, usize) {
+    /// Index of the leaf that the sample reaches, and the number of splits on the way.
+    ///
+    /// The sample has all [`n_features`](Self::n_features) that are tested.
+    pub(crate) fn reach(&self, row: &[f32], test: SplitTest) -> (u32, usize) {
         let (mut idx, mut depth) = (0, 0);
-        while let Some(&Node { feature, value, right }) = self.nodes.get(idx)
-            && feature != LEAF
-        {
-            let threshold = f32::from_bits(value);
-            let goes_left = row.get(feature as usize).is_some_and(|&value| match test {
-                Test::AtMost => value <= threshold,
-                Test::Below => value < threshold,
-            });
-            // Children come after their parents: the walk ends.
-            idx = if goes_left { idx + 1 } else { right as usize };
-            depth += 1;
+        while let Some(node) = self.nodes.get(idx as usize) {
+            // Children come after their parents, and only leaves stay: the walk ends.
+            match node.next(idx, row, test) {
+                next if next == idx => break,
+                next => (idx, depth) = (next, depth + 1),
+            }
         }
         (idx, depth)
     }
@@ -276,7 +268,8 @@ impl Tree {
 
     /// Adds the next node of the walk; `None` if its numbers are too large to store.
     pub(crate) fn push_leaf<L: Leaf>(&mut self, value: L, n_samples: usize, impurity: f32) -> Option<usize> {
-        self.push(Node { feature: LEAF, value: value.to_bits()?, right: 0 }, n_samples, impurity)
+        let right = u32::try_from(self.nodes.len()).ok()?;
+        self.push(Node { feature: LEAF, value: value.to_bits()?, right }, n_samples, impurity)
     }
 
     fn push(&mut self, node: Node, n_samples: usize, impurity: f32) -> Option<usize> {
@@ -341,6 +334,42 @@ impl Tree {
     }
 }
 
+/// Trees one after the other, for samples that have every feature that is tested.
+impl Trees<f32> for [Tree] {
+    type Node = Node;
+
+    fn n_trees(&self) -> usize {
+        self.len()
+    }
+
+    fn tree(&self, number: usize) -> (&[Node], u32) {
+        (self.get(number).map_or(&[], |tree| tree.nodes()), 0)
+    }
+
+    #[inline]
+    fn next(node: &Node, at: u32, row: &[f32]) -> u32 {
+        node.next(at, row, SplitTest::AtMost)
+    }
+}
+
+impl Node {
+    /// The index after the node at the index `at`: arithmetic without branches, since nobody can tell which way the next sample goes.
+    #[inline]
+    pub(crate) fn next(&self, at: u32, row: &[f32], test: SplitTest) -> u32 {
+        // A leaf looks at the last value, and stays whatever it is.
+        let idx = (self.feature as usize).min(row.len().wrapping_sub(1));
+        let value = row.get(idx).copied().unwrap_or_default();
+        let threshold = f32::from_bits(self.value);
+        let passes = match test {
+            SplitTest::AtMost => value <= threshold,
+            SplitTest::Below => value < threshold,
+        };
+        let goes_left = (self.feature != LEAF) & passes;
+        let to_left = (at + 1).wrapping_sub(self.right);
+        self.right.wrapping_add(to_left & u32::from(goes_left).wrapping_neg())
+    }
+}
+
 fn invalid(problem: &'static str) -> Error {
     ErrorKind::PartInvalid { part: "tree", problem }.into()
 }
@@ -348,6 +377,7 @@ fn invalid(problem: &'static str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::trees::walk::for_each_leaf;
 
     pub(crate) fn split<L>(feature: usize, threshold: f32, left: usize, right: usize) -> TreeNode<L> {
         TreeNode::Split { feature, threshold, left, right, n_samples: 0, impurity: 0.0 }
@@ -355,6 +385,16 @@ mod tests {
 
     pub(crate) fn leaf<L>(value: L) -> TreeNode<L> {
         TreeNode::Leaf { value, n_samples: 1, impurity: 0.0 }
+    }
+
+    /// The value of the leaf that a row reaches, by either walk.
+    fn leaf_of<L: Leaf + PartialEq + core::fmt::Debug>(tree: &Tree, row: &[f32]) -> L {
+        let alone = tree.leaf(tree.reach(row, SplitTest::AtMost).0);
+        let rows = row.repeat(11);
+        for_each_leaf(core::slice::from_ref(tree), &rows, row.len(), |_, _, leaf| {
+            assert_eq!(tree.leaf::<L>(leaf), alone);
+        });
+        alone
     }
 
     #[test]
@@ -366,9 +406,9 @@ mod tests {
         assert!(tree.iter::<usize>().eq(walked));
         assert_eq!(tree.n_features(), 2);
         for (row, class) in [([-1.0, 0.5], 7), ([-0.9, 0.5], 8), ([f32::NAN, 0.0], 8), ([0.0, 0.6], 9)] {
-            assert_eq!(tree.leaf::<usize>(&row), class, "{row:?}");
+            assert_eq!(leaf_of::<usize>(&tree, &row), class, "{row:?}");
         }
-        assert_eq!(tree.reach(&[-1.0, 0.4], Test::Below), (3, 2));
+        assert_eq!(tree.reach(&[-1.0, 0.4], SplitTest::Below), (3, 2));
     }
 
     #[test]
@@ -397,7 +437,7 @@ mod tests {
             .chain([leaf(-1.0)])
             .collect();
         let tree = Tree::from_nodes(&nodes).expect("connected");
-        assert_eq!(tree.leaf::<f32>(&[99_998.5]), 99_999.0);
-        assert_eq!(tree.leaf::<f32>(&[f32::INFINITY]), -1.0);
+        assert_eq!(leaf_of::<f32>(&tree, &[99_998.5]), 99_999.0);
+        assert_eq!(leaf_of::<f32>(&tree, &[f32::INFINITY]), -1.0);
     }
 }

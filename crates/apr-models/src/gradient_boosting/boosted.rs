@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use crate::checks;
 use crate::error::Error;
+use crate::kernels::trees::walk::for_each_leaf;
 use crate::model;
 use crate::scratch::with_scratch;
 use crate::tree::{Tree, TreeNode};
@@ -75,19 +76,19 @@ impl Boosted {
         each: &mut dyn FnMut(usize, &mut [f64]),
     ) -> Result<(), Error> {
         model::check_rows(rows, n_rows, self.n_features)?;
-        let width = self.width();
+        let width = self.width().max(1);
         let block = (ON_STACK / width).clamp(1, MAX_BLOCK).min(n_rows.max(1));
         with_scratch::<f64, ON_STACK, _>(block * width, |scores| {
             for (number, rows) in rows.chunks(block * self.n_features).enumerate() {
                 for scores in scores.chunks_exact_mut(width) {
                     scores.copy_from_slice(&self.start);
                 }
-                for (idx, tree) in self.trees.iter().enumerate() {
-                    let scores = scores.iter_mut().skip(idx % width).step_by(width);
-                    for (row, score) in rows.chunks_exact(self.n_features).zip(scores) {
-                        *score += self.learning_rate * f64::from(tree.leaf::<f32>(row));
+                for_each_leaf(self.trees.as_slice(), rows, self.n_features, |row, number, leaf| {
+                    let value = self.trees.get(number).map_or(0.0, |tree| tree.leaf::<f32>(leaf));
+                    if let Some(score) = scores.get_mut(row * width + number % width) {
+                        *score += self.learning_rate * f64::from(value);
                     }
-                }
+                });
                 let in_block = rows.len() / self.n_features;
                 for (idx, scores) in scores.chunks_exact_mut(width).take(in_block).enumerate() {
                     each(number * block + idx, scores);

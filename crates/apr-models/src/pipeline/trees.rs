@@ -1,17 +1,15 @@
 //! Sums over decision trees: single trees, forests, boosted trees.
 
-mod arena;
 mod payload;
 mod sums;
-mod walk;
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use self::arena::{Arena, Number, Walks};
 use self::sums::{Forest, LeafRows};
 use crate::checks;
 use crate::error::{Error, ErrorKind};
+use crate::kernels::trees::arena::{Arena, Number, Walks};
 use crate::pipeline::rows::Block;
 use crate::scratch::with_scratch;
 

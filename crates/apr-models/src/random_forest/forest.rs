@@ -8,6 +8,7 @@ use apr_container::{DecodePayload, EncodePayload, PayloadReader, PayloadWriter};
 use crate::checks;
 use crate::decision_tree::fitted;
 use crate::error::{Error, ErrorKind, Operation};
+use crate::kernels::trees::{SplitTest, walk};
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::payload::fields::{Fields, read};
@@ -16,8 +17,8 @@ use crate::payload::values::{
     write_optional_usize,
 };
 use crate::tensors::Tensors;
-use crate::tree::Tree;
 use crate::tree::tensors::part_of_tree;
+use crate::tree::{Leaf, Node, Tree};
 use crate::vector::Vector;
 
 /// What a forest's file says about the samples it was trained on.
@@ -35,6 +36,8 @@ pub struct TrainingData<Y> {
 pub(crate) trait ForestTree: Model + EncodePayload + DecodePayload {
     /// Fewest bytes of a payload with a tree in it: the tree, two tags, and for values also the two bounds.
     const MIN_LEN: u64;
+    /// One more than the greatest class of a leaf; 0 of values.
+    fn n_classes(&self) -> usize;
     fn tree(&self) -> Option<&Tree>;
     fn push_to(&self, tensors: &mut Tensors, prefix: &str) -> Result<(), Error>;
     fn read_from(tensors: &Tensors, prefix: &str) -> Result<Self, Error>;
@@ -91,6 +94,8 @@ pub(crate) struct Forest<T, Y> {
     pub(crate) keeps_training_data: bool,
     /// One more than the greatest feature tested.
     tested: usize,
+    /// One more than the greatest class of a leaf; 0 of values.
+    n_classes: usize,
 }
 
 impl<T, Y> Default for Forest<T, Y> {
@@ -103,6 +108,7 @@ impl<T, Y> Default for Forest<T, Y> {
             training: None,
             keeps_training_data: false,
             tested: 0,
+            n_classes: 0,
         }
     }
 }
@@ -118,7 +124,8 @@ impl<T: ForestTree, Y: Target> Forest<T, Y> {
     /// As [`from_trees`](Self::from_trees), or a forest that is not grown yet.
     fn of_trees(trees: Vec<T>) -> Result<Self, Error> {
         let tested = tested(&mut trees.iter().map(|tree| (tree.tree(), tree.n_features())))?;
-        Ok(Self { n_estimators: trees.len(), trees, tested, ..Self::default() })
+        let n_classes = trees.iter().map(T::n_classes).max().unwrap_or(0);
+        Ok(Self { n_estimators: trees.len(), trees, tested, n_classes, ..Self::default() })
     }
 
     pub(crate) fn n_features(&self) -> Option<usize> {
@@ -134,6 +141,10 @@ impl<T: ForestTree, Y: Target> Forest<T, Y> {
 
     pub(crate) const fn tested(&self) -> usize {
         self.tested
+    }
+
+    pub(crate) const fn n_classes(&self) -> usize {
+        self.n_classes
     }
 
     /// The trees, of which there is at least one.
@@ -255,13 +266,36 @@ fn tested(trees: &mut dyn Iterator<Item = (Option<&Tree>, Option<usize>)>) -> Re
 /// The trees of a forest, each with nodes.
 pub(crate) struct Trees<'f, T>(&'f [T]);
 
-impl<'f, T: ForestTree> Trees<'f, T> {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &'f Tree> {
-        self.0.iter().filter_map(ForestTree::tree)
+impl<T: ForestTree> Trees<'_, T> {
+    /// Gives `each` the number of every row of `width` features, and the value of the leaf that it reaches in every tree; the trees
+    /// of a row in their order. A row has the features that the trees test.
+    pub(crate) fn for_each_leaf<L: Leaf>(&self, rows: &[f32], width: usize, mut each: impl FnMut(usize, L)) {
+        walk::for_each_leaf(self, rows, width, |row, number, leaf| {
+            let tree = self.0.get(number).and_then(ForestTree::tree);
+            each(row, tree.map_or_else(|| L::from_bits(0), |tree| tree.leaf(leaf)));
+        });
     }
 
     pub(crate) const fn len(&self) -> usize {
         self.0.len()
+    }
+}
+
+impl<T: ForestTree> walk::Trees<f32> for Trees<'_, T> {
+    type Node = Node;
+
+    fn n_trees(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    fn tree(&self, number: usize) -> (&[Node], u32) {
+        (self.0.get(number).and_then(ForestTree::tree).map_or(&[], Tree::nodes), 0)
+    }
+
+    #[inline]
+    fn next(node: &Node, at: u32, row: &[f32]) -> u32 {
+        node.next(at, row, SplitTest::AtMost)
     }
 }
 

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use apr_container::{Error, PayloadReader, PayloadWriter};
 
-use super::arena::{Arena, LEAF, Number};
 use super::{TreeOutputs, TreeThresholds, Trees, TreesParts, TreesStep, with_forest};
+use crate::kernels::trees::arena::{Arena, LEAF, Number};
 use crate::pipeline::reals::Reals;
 
 impl TreesStep {

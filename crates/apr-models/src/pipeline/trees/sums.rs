@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::arena::{Arena, Number};
-use super::walk::{LANES, walk};
+use crate::kernels::trees::arena::{Arena, Number, Routes};
+use crate::kernels::trees::walk::for_each_leaf;
 
 /// Rows of numbers, one for each different leaf.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,43 +88,16 @@ impl<T: Number> Forest<T> {
     /// Adds, for each of `rows` of `width` values, what its leaf in every tree says to a row of `n_outputs` sums, in the
     /// order of the trees.
     pub(super) fn add_to(&self, rows: &[T], width: usize, sums: &mut [f64], n_outputs: usize) {
+        // A division that the loop over rows does not repeat.
+        let n_outputs = n_outputs.max(1);
+        let add = |row: usize, number: usize, leaf: u32| {
+            if let Some(sums) = sums.get_mut(row * n_outputs..(row + 1) * n_outputs) {
+                self.leaves.add(self.arena.leaf(leaf), number % n_outputs, sums);
+            }
+        };
         match rows.iter().any(|value| value.is_nan()) {
-            true => self.add_walks::<true>(rows, width, sums, n_outputs),
-            false => self.add_walks::<false>(rows, width, sums, n_outputs),
-        }
-    }
-
-    fn add_walks<const MISSING: bool>(&self, rows: &[T], width: usize, sums: &mut [f64], n_outputs: usize) {
-        let (nodes, roots) = (self.arena.nodes(), self.arena.roots());
-        let (lane_values, lane_sums) = (LANES * width, LANES * n_outputs);
-        // Tree by tree: the nodes of one stay in the cache while all rows pass through it.
-        for (number, &root) in roots.iter().enumerate() {
-            let column = number % n_outputs;
-            for (rows, sums) in rows.chunks_exact(lane_values).zip(sums.chunks_exact_mut(lane_sums)) {
-                let mut each = rows.chunks_exact(width);
-                let rows = core::array::from_fn(|_| each.next().unwrap_or_default());
-                let ends = walk::<LANES, MISSING, T>(nodes, [root; LANES], rows);
-                for (end, sums) in ends.into_iter().zip(sums.chunks_exact_mut(n_outputs)) {
-                    self.leaves.add(self.arena.leaf(end), column, sums);
-                }
-            }
-        }
-        // Fewer rows than lanes: eight trees for one row.
-        let rows = rows.chunks_exact(lane_values).remainder().chunks_exact(width);
-        let sums = sums.chunks_exact_mut(lane_sums).into_remainder().chunks_exact_mut(n_outputs);
-        for (row, sums) in rows.zip(sums) {
-            let mut number = 0;
-            let mut add = |end: u32| {
-                self.leaves.add(self.arena.leaf(end), number % n_outputs, sums);
-                number += 1;
-            };
-            let (eights, others) = roots.as_chunks::<LANES>();
-            for &roots in eights {
-                walk::<LANES, MISSING, T>(nodes, roots, [row; LANES]).into_iter().for_each(&mut add);
-            }
-            for &root in others {
-                walk::<1, MISSING, T>(nodes, [root], [row]).into_iter().for_each(&mut add);
-            }
+            true => for_each_leaf(&Routes::<_, true>(&self.arena), rows, width, add),
+            false => for_each_leaf(&Routes::<_, false>(&self.arena), rows, width, add),
         }
     }
 }

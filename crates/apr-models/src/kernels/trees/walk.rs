@@ -1,38 +1,82 @@
 //! Walks from roots to leaves.
 
-use super::arena::{MISSING_LEFT, Node, Number};
-
 /// Walks that go on at once. One walk waits for memory at every step; eight wait together.
-pub(super) const LANES: usize = 8;
+pub(crate) const LANES: usize = 8;
 
 /// Levels between two questions whether all have arrived: who asks at every level loses a tenth of the time.
 const STRIDE: usize = 3;
 
-/// The leaves that rows reach, each from its place in `at`: one tree for many rows, or many trees for one row.
-///
-/// A missing value follows the direction stored in its split if `MISSING`, else right: a caller without missing values must
-/// know it. Every lane ends at the leaf it would reach alone.
+/// Trees that rows of `T` walk through.
+pub(crate) trait Trees<T> {
+    type Node;
+
+    fn n_trees(&self) -> usize;
+
+    /// The list of nodes that the tree is in, and the index of its root.
+    fn tree(&self, number: usize) -> (&[Self::Node], u32);
+
+    /// The index of the child that the row goes on to from the node at the index `at`; from a leaf its own index.
+    fn next(node: &Self::Node, at: u32, row: &[T]) -> u32;
+}
+
+/// The leaves that rows reach, each from its index in `at`: one tree for many rows, or many trees for one row. Every lane ends at
+/// the leaf it would reach alone.
 #[inline]
-pub(super) fn walk<const LANES: usize, const MISSING: bool, T: Number>(
-    nodes: &[Node<T>],
+pub(crate) fn walk<const LANES: usize, F: Trees<T> + ?Sized, T>(
+    lists: [&[F::Node]; LANES],
     mut at: [u32; LANES],
     rows: [&[T]; LANES],
 ) -> [u32; LANES] {
     loop {
         let before = at;
         for _ in 0..STRIDE {
-            for (at, row) in at.iter_mut().zip(rows) {
+            for ((at, row), nodes) in at.iter_mut().zip(rows).zip(lists) {
                 let Some(node) = nodes.get(*at as usize) else { return before };
-                // Columns are those of the row: the step knows its width. A leaf asks for the first one.
-                let value = row.get((node.feature & !MISSING_LEFT) as usize).copied().unwrap_or_default();
-                let left = value <= node.threshold
-                    || (MISSING && value.is_nan() && node.feature & MISSING_LEFT != 0);
-                *at = node.child + u32::from(!left);
+                *at = F::next(node, *at, row);
             }
         }
         // Children follow their parents, so only leaves keep their index.
         if at == before {
             return at;
+        }
+    }
+}
+
+/// Gives `each` the number of every row of `width` values, the number of every tree, and the index of the leaf that the row
+/// reaches in it; the trees of a row in their order.
+#[inline]
+pub(crate) fn for_each_leaf<F: Trees<T> + ?Sized, T>(
+    forest: &F,
+    rows: &[T],
+    width: usize,
+    mut each: impl FnMut(usize, usize, u32),
+) {
+    let width = width.max(1);
+    let (blocks, n_trees) = (rows.chunks_exact(LANES * width), forest.n_trees());
+    let (others, first) = (blocks.remainder(), blocks.len() * LANES);
+    // Tree by tree: the nodes of one stay in the cache while all rows pass through it.
+    for number in 0..n_trees {
+        let (nodes, root) = forest.tree(number);
+        for (block, rows) in blocks.clone().enumerate() {
+            let mut rows = rows.chunks_exact(width);
+            let rows = core::array::from_fn(|_| rows.next().unwrap_or_default());
+            let leaves = walk::<LANES, F, T>([nodes; LANES], [root; LANES], rows);
+            (block * LANES..).zip(leaves).for_each(|(row, leaf)| each(row, number, leaf));
+        }
+    }
+    // Fewer rows than lanes: eight trees for one row.
+    for (idx, row) in (first..).zip(others.chunks_exact(width)) {
+        let eights = n_trees - n_trees % LANES;
+        for start in (0..eights).step_by(LANES) {
+            let trees: [_; LANES] = core::array::from_fn(|lane| forest.tree(start + lane));
+            let leaves =
+                walk::<LANES, F, T>(trees.map(|tree| tree.0), trees.map(|tree| tree.1), [row; LANES]);
+            (start..).zip(leaves).for_each(|(number, leaf)| each(idx, number, leaf));
+        }
+        for number in eights..n_trees {
+            let (nodes, root) = forest.tree(number);
+            let [leaf] = walk::<1, F, T>([nodes], [root], [row]);
+            each(idx, number, leaf);
         }
     }
 }
@@ -44,7 +88,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    use super::super::arena::{Arena, LEAF, Walks};
+    use super::super::arena::{Arena, LEAF, MISSING_LEFT, Routes, Walks};
     use super::*;
 
     /// The lists of one tree of those nodes: splits as long as one may still follow, leaves with numbers of their own.
@@ -120,7 +164,6 @@ mod tests {
             let walks =
                 Walks { tree_nodes: &tree_nodes, features: &features, thresholds: &thresholds, leaves: &leaves };
             let arena = Arena::new(&walks).unwrap();
-            let lanes: [&[f64]; 8] = core::array::from_fn(|lane| rows[lane].as_slice());
             let expected: Vec<[u32; 2]> = rows
                 .iter()
                 .map(|row| {
@@ -128,22 +171,19 @@ mod tests {
                     [reference.leaf(), reference.leaf()]
                 })
                 .collect();
-            for (number, &root) in arena.roots().iter().enumerate() {
-                let found = walk::<8, true, _>(arena.nodes(), [root; 8], lanes);
-                for (lane, row) in rows.iter().enumerate() {
-                    prop_assert_eq!(arena.leaf(found[lane]) as u32, expected[lane][number]);
-                    let alone = walk::<1, true, _>(arena.nodes(), [root], [row]);
-                    prop_assert_eq!(alone[0], found[lane]);
-                    if row.iter().all(|value| !value.is_nan()) {
-                        let known = walk::<1, false, _>(arena.nodes(), [root], [row]);
-                        prop_assert_eq!(known, alone);
-                    }
-                }
-            }
-            // Two trees for one row.
+            let (flat, forest) = (rows.concat(), Routes::<_, true>(&arena));
+            let leaf = |leaf| arena.leaf(leaf) as u32;
+            // One tree for as many rows as lanes; then one lane, and two trees for one row.
+            for_each_leaf(&forest, &flat, 4, |row, number, end| assert_eq!(leaf(end), expected[row][number]));
             for (row, expected) in rows.iter().zip(&expected) {
-                let found = walk::<2, true, _>(arena.nodes(), [arena.roots()[0], arena.roots()[1]], [row, row]);
-                prop_assert_eq!(found.map(|place| arena.leaf(place) as u32), *expected);
+                for_each_leaf(&forest, row, 4, |_, number, end| assert_eq!(leaf(end), expected[number]));
+                if row.iter().all(|value| !value.is_nan()) {
+                    let known = Routes::<_, false>(&arena);
+                    for_each_leaf(&known, row, 4, |_, number, end| assert_eq!(leaf(end), expected[number]));
+                }
+                let roots = [arena.roots()[0], arena.roots()[1]];
+                let found = walk::<2, Routes<'_, f64, true>, _>([arena.nodes(); 2], roots, [row; 2]);
+                prop_assert_eq!(found.map(leaf), *expected);
             }
         }
     }

@@ -8,12 +8,13 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::error::{Error, ErrorKind};
+use crate::kernels::trees::walk::Trees;
 
 /// In the list of features: no test but a leaf.
-pub(super) const LEAF: u32 = u32::MAX;
+pub(crate) const LEAF: u32 = u32::MAX;
 
 /// In the list of features: values that are missing go left.
-pub(super) const MISSING_LEFT: u32 = 1 << 31;
+pub(crate) const MISSING_LEFT: u32 = 1 << 31;
 
 /// A number that splits compare.
 pub(crate) trait Number: Copy + Default + PartialOrd + fmt::Debug {
@@ -39,31 +40,31 @@ impl Number for f64 {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Node<T> {
+pub(crate) struct Node<T> {
     /// A value that is not above it goes left.
-    pub(super) threshold: T,
+    pub(crate) threshold: T,
     /// Bits 0 to 30: the column of the value; bit 31: [`MISSING_LEFT`].
-    pub(super) feature: u32,
+    pub(crate) feature: u32,
     /// Index of the left child; the right one follows it. Of a leaf: its own index.
-    pub(super) child: u32,
+    pub(crate) child: u32,
 }
 
 /// Trees as files have them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Walks<'p, T> {
+pub(crate) struct Walks<'p, T> {
     /// Nodes of each tree.
-    pub(super) tree_nodes: &'p [u32],
+    pub(crate) tree_nodes: &'p [u32],
     /// One for each node: the column with [`MISSING_LEFT`], or [`LEAF`].
-    pub(super) features: &'p [u32],
+    pub(crate) features: &'p [u32],
     /// One for each split.
-    pub(super) thresholds: &'p [T],
+    pub(crate) thresholds: &'p [T],
     /// One for each leaf: a place in a list of what leaves say.
-    pub(super) leaves: &'p [u32],
+    pub(crate) leaves: &'p [u32],
 }
 
 /// Trees as they are asked. Every walk from a root ends at a leaf.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Arena<T> {
+pub(crate) struct Arena<T> {
     nodes: Vec<Node<T>>,
     /// Place of each tree's root; the nodes of a tree end where the next begin.
     roots: Vec<u32>,
@@ -75,7 +76,7 @@ pub(super) struct Arena<T> {
 
 impl<T: Number> Arena<T> {
     /// Builds the arena, and proves that the lists fit each other.
-    pub(super) fn new(walks: &Walks<'_, T>) -> Result<Self, Error> {
+    pub(crate) fn new(walks: &Walks<'_, T>) -> Result<Self, Error> {
         let Walks { tree_nodes, features, .. } = *walks;
         let n_nodes = features.len();
         let mut left = n_nodes;
@@ -111,37 +112,37 @@ impl<T: Number> Arena<T> {
     }
 
     /// Bytes that [`new`](Self::new) takes, with its working memory; the largest tree may have all nodes.
-    pub(super) const fn memory(n_nodes: usize, n_trees: usize) -> u64 {
+    pub(crate) const fn memory(n_nodes: usize, n_trees: usize) -> u64 {
         let node = 2 * size_of::<Node<T>>() + 3 * size_of::<u32>();
         (n_nodes as u64).saturating_mul(node as u64).saturating_add(n_trees as u64 * 4)
     }
 
-    pub(super) const fn nodes(&self) -> &[Node<T>] {
+    pub(crate) const fn nodes(&self) -> &[Node<T>] {
         self.nodes.as_slice()
     }
 
-    pub(super) const fn roots(&self) -> &[u32] {
+    pub(crate) const fn roots(&self) -> &[u32] {
         self.roots.as_slice()
     }
 
-    pub(super) const fn last_feature(&self) -> Option<u32> {
+    pub(crate) const fn last_feature(&self) -> Option<u32> {
         self.last_feature
     }
 
     /// The value of the leaf at that index.
-    pub(super) fn leaf(&self, place: u32) -> usize {
+    pub(crate) fn leaf(&self, place: u32) -> usize {
         self.leaf_of.get(place as usize).map_or(0, |&leaf| leaf as usize)
     }
 
     /// Nodes of each tree.
-    pub(super) fn tree_nodes(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn tree_nodes(&self) -> impl Iterator<Item = u32> {
         let all = u32::try_from(self.nodes.len()).unwrap_or(LEAF);
         let end = move |idx: usize| self.roots.get(idx + 1).copied().unwrap_or(all);
         self.roots.iter().enumerate().map(move |(idx, root)| end(idx) - root)
     }
 
     /// Gives `each` the place of every node and whether it is a leaf, tree by tree in the order of walks.
-    pub(super) fn try_for_each<E>(
+    pub(crate) fn try_for_each<E>(
         &self,
         mut each: impl FnMut(u32, Node<T>, bool) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -158,6 +159,32 @@ impl<T: Number> Arena<T> {
             }
         }
         Ok(())
+    }
+}
+
+/// The trees of an arena, for rows that may have missing values or not. A missing value follows the direction stored in its split if
+/// `MISSING`, else it goes right: a caller without missing values must know it.
+pub(crate) struct Routes<'a, T, const MISSING: bool>(pub(crate) &'a Arena<T>);
+
+impl<T: Number, const MISSING: bool> Trees<T> for Routes<'_, T, MISSING> {
+    type Node = Node<T>;
+
+    #[inline]
+    fn n_trees(&self) -> usize {
+        self.0.roots.len()
+    }
+
+    #[inline]
+    fn tree(&self, number: usize) -> (&[Node<T>], u32) {
+        (self.0.nodes(), self.0.roots.get(number).copied().unwrap_or_default())
+    }
+
+    #[inline]
+    fn next(node: &Node<T>, _at: u32, row: &[T]) -> u32 {
+        // Columns are those of the row: the step knows its width. A leaf asks for the first one.
+        let value = row.get((node.feature & !MISSING_LEFT) as usize).copied().unwrap_or_default();
+        let left = value <= node.threshold || (MISSING && value.is_nan() && node.feature & MISSING_LEFT != 0);
+        node.child + u32::from(!left)
     }
 }
 
