@@ -12,6 +12,7 @@ use crate::matrix::Matrix;
 use crate::model::{Classifier, Model, Regressor};
 use crate::random_forest::forest::Forest;
 use crate::random_forest::votes::Votes;
+use crate::scratch::with_scratch;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 
@@ -39,10 +40,13 @@ pub struct RandomForestClassifier(Forest<DecisionTreeClassifier, Vec<usize>>);
 pub struct RandomForestRegressor(Forest<DecisionTreeRegressor, Vector>);
 
 /// Most samples that go through one tree before the next: the nodes of a tree stay in the cache meanwhile.
-const MAX_BLOCK: usize = 256;
+const MAX_BLOCK: usize = 4096;
 
-/// Votes of a block of samples that are counted on the stack.
-const COUNTS_ON_STACK: usize = 2048;
+/// Most counts of votes of a block of samples.
+const MAX_COUNTS: usize = 1 << 16;
+
+/// Counts or sums that are kept on the stack.
+const ON_STACK: usize = 512;
 
 /// Calls `each` with blocks of samples and of their results. Trees without splits take samples without features: they get one.
 fn for_blocks<T>(
@@ -52,11 +56,11 @@ fn for_blocks<T>(
     out: &mut [T],
     mut each: impl FnMut(&[f32], &mut [T]),
 ) {
-    let blank = [0.0; MAX_BLOCK];
-    let mut rows = rows.chunks(block * width);
-    for out in out.chunks_mut(block) {
-        let blank = blank.get(..out.len()).unwrap_or_default();
-        each(rows.next().unwrap_or(blank), out);
+    if rows.is_empty() {
+        return out.chunks_mut(1).for_each(|place| each(&[0.0], place));
+    }
+    for (rows, out) in rows.chunks(block * width).zip(out.chunks_mut(block)) {
+        each(rows, out);
     }
 }
 
@@ -204,8 +208,8 @@ impl Classifier for RandomForestClassifier {
         let n_rows = out.len();
         let width = tree_row_width(rows, n_rows, self.n_features(), self.0.tested())?;
         let n_classes = self.n_classes().max(1);
-        let block = MAX_BLOCK.min(COUNTS_ON_STACK / n_classes);
-        if n_rows.min(block) < LANES {
+        let block = MAX_BLOCK.min(MAX_COUNTS / n_classes).min(n_rows);
+        if block < LANES {
             let mut votes = Votes::new();
             for_blocks(rows, width, 1, out, |row, place| {
                 votes.clear();
@@ -214,16 +218,18 @@ impl Classifier for RandomForestClassifier {
             });
             return Ok(());
         }
-        for_blocks(rows, width, block, out, |rows, out| {
-            let mut counts = [0_u32; COUNTS_ON_STACK];
-            trees.for_each_leaf::<usize>(rows, width, |row, class| {
-                if let Some(count) = counts.get_mut(row * n_classes + class) {
-                    *count += 1;
+        with_scratch::<u32, ON_STACK, _>(block * n_classes, |counts| {
+            for_blocks(rows, width, block, out, |rows, out| {
+                counts.fill(0);
+                trees.for_each_leaf::<usize>(rows, width, |row, class| {
+                    if let Some(count) = counts.get_mut(row * n_classes + class) {
+                        *count += 1;
+                    }
+                });
+                for (place, counts) in out.iter_mut().zip(counts.chunks_exact(n_classes)) {
+                    *place = largest(counts.iter().copied().map(f64::from));
                 }
-            });
-            for (place, counts) in out.iter_mut().zip(counts.chunks_exact(n_classes)) {
-                *place = largest(counts.iter().copied().map(f64::from));
-            }
+            })
         });
         Ok(())
     }
@@ -234,15 +240,20 @@ impl Regressor for RandomForestRegressor {
         let trees = self.0.fitted()?;
         let n_rows = out.len();
         let width = tree_row_width(rows, n_rows, None, self.0.tested())?;
-        for_blocks(rows, width, MAX_BLOCK, out, |rows, out| {
-            // Zeros that keep the sign of the first leaf.
-            let mut sums = [-0.0; MAX_BLOCK];
-            trees.for_each_leaf::<f32>(rows, width, |row, value| {
-                if let Some(sum) = sums.get_mut(row) {
-                    *sum += f64::from(value);
-                }
-            });
-            out.iter_mut().zip(sums).for_each(|(place, sum)| *place = (sum / trees.len() as f64) as f32);
+        let block = MAX_BLOCK.min(n_rows);
+        with_scratch::<f64, ON_STACK, _>(block, |sums| {
+            for_blocks(rows, width, block.max(1), out, |rows, out| {
+                // Zeros that keep the sign of the first leaf.
+                sums.fill(-0.0);
+                trees.for_each_leaf::<f32>(rows, width, |row, value| {
+                    if let Some(sum) = sums.get_mut(row) {
+                        *sum += f64::from(value);
+                    }
+                });
+                out.iter_mut()
+                    .zip(&*sums)
+                    .for_each(|(place, sum)| *place = (*sum / trees.len() as f64) as f32);
+            })
         });
         Ok(())
     }

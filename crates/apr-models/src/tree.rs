@@ -3,6 +3,7 @@
 use alloc::collections::TryReserveError;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::hint::select_unpredictable;
 
 use crate::error::{Error, ErrorKind};
 use crate::kernels::trees::SplitTest;
@@ -119,12 +120,12 @@ impl Leaf for () {
     fn from_bits(_bits: u32) -> Self {}
 }
 
-/// Marks leaves in [`Node::feature`].
+/// Marks leaves in lists of features.
 const LEAF: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
-    /// The feature tested, or [`LEAF`].
+    /// The feature tested; of a leaf 0.
     feature: u32,
     /// Bits of the threshold of a split, or of what the leaf says.
     value: u32,
@@ -193,7 +194,7 @@ impl Tree {
         let &Node { feature, value, right } = self.nodes.get(idx)?;
         let n_samples = self.samples.get(idx).copied().unwrap_or(0);
         let impurity = self.impurities.get(idx).copied().unwrap_or(0.0);
-        Some(if feature == LEAF {
+        Some(if right as usize == idx {
             TreeNode::Leaf { value: L::from_bits(value), n_samples, impurity }
         } else {
             TreeNode::Split {
@@ -236,7 +237,7 @@ impl Tree {
         let (mut idx, mut depth) = (0, 0);
         while let Some(node) = self.nodes.get(idx as usize) {
             // Children come after their parents, and only leaves stay: the walk ends.
-            match node.next(idx, row, test) {
+            match node.next::<1>(idx, row, 0, test) {
                 next if next == idx => break,
                 next => (idx, depth) = (next, depth + 1),
             }
@@ -250,7 +251,8 @@ impl Tree {
     }
 
     pub(crate) fn leaves<L: Leaf>(&self) -> impl Iterator<Item = L> {
-        self.nodes.iter().filter(|node| node.feature == LEAF).map(|node| L::from_bits(node.value))
+        let leaves = self.nodes.iter().enumerate().filter(|(idx, node)| node.is_leaf(*idx));
+        leaves.map(|(_, node)| L::from_bits(node.value))
     }
 
     /// Adds the next node of the walk; `None` if its numbers are too large to store.
@@ -269,7 +271,7 @@ impl Tree {
     /// Adds the next node of the walk; `None` if its numbers are too large to store.
     pub(crate) fn push_leaf<L: Leaf>(&mut self, value: L, n_samples: usize, impurity: f32) -> Option<usize> {
         let right = u32::try_from(self.nodes.len()).ok()?;
-        self.push(Node { feature: LEAF, value: value.to_bits()?, right }, n_samples, impurity)
+        self.push(Node { feature: 0, value: value.to_bits()?, right }, n_samples, impurity)
     }
 
     fn push(&mut self, node: Node, n_samples: usize, impurity: f32) -> Option<usize> {
@@ -317,7 +319,7 @@ impl Tree {
     fn sum_samples(&mut self) {
         for idx in (0..self.nodes.len()).rev() {
             let node = self.nodes[idx];
-            if node.feature != LEAF {
+            if !node.is_leaf(idx) {
                 let right = self.n_samples(node.right as usize);
                 self.samples[idx] = self.n_samples(idx + 1).saturating_add(right);
             }
@@ -346,27 +348,43 @@ impl Trees<f32> for [Tree] {
         (self.get(number).map_or(&[], |tree| tree.nodes()), 0)
     }
 
+    fn shared_list(&self) -> Option<&[Node]> {
+        None
+    }
+
     #[inline]
-    fn next(node: &Node, at: u32, row: &[f32]) -> u32 {
-        node.next(at, row, SplitTest::AtMost)
+    fn next<const LANES: usize>(node: &Node, at: u32, rows: &[f32], start: usize) -> u32 {
+        node.next::<LANES>(at, rows, start, SplitTest::AtMost)
     }
 }
 
 impl Node {
-    /// The index after the node at the index `at`: arithmetic without branches, since nobody can tell which way the next sample goes.
+    /// Whether the node, which has this index, is a leaf.
+    pub(crate) const fn is_leaf(&self, idx: usize) -> bool {
+        self.right as usize == idx
+    }
+
+    /// The index after the node, which has the index `at`, for the row that begins at `start`.
     #[inline]
-    pub(crate) fn next(&self, at: u32, row: &[f32], test: SplitTest) -> u32 {
-        // A leaf looks at the last value, and stays whatever it is.
-        let idx = (self.feature as usize).min(row.len().wrapping_sub(1));
-        let value = row.get(idx).copied().unwrap_or_default();
+    pub(crate) fn next<const LANES: usize>(
+        &self,
+        at: u32,
+        rows: &[f32],
+        start: usize,
+        test: SplitTest,
+    ) -> u32 {
+        let value = rows.get(start + self.feature as usize).copied();
         let threshold = f32::from_bits(self.value);
-        let passes = match test {
+        let passes = |value| match test {
             SplitTest::AtMost => value <= threshold,
             SplitTest::Below => value < threshold,
         };
-        let goes_left = (self.feature != LEAF) & passes;
-        let to_left = (at + 1).wrapping_sub(self.right);
-        self.right.wrapping_add(to_left & u32::from(goes_left).wrapping_neg())
+        // A leaf stays, whatever the value of the first feature.
+        if LANES == 1 {
+            return if self.right != at && value.is_some_and(passes) { at + 1 } else { self.right };
+        }
+        let goes_left = (self.right != at) & passes(value.unwrap_or_default());
+        select_unpredictable(goes_left, at + 1, self.right)
     }
 }
 

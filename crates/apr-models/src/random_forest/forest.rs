@@ -293,9 +293,13 @@ impl<T: ForestTree> walk::Trees<f32> for Trees<'_, T> {
         (self.0.get(number).and_then(ForestTree::tree).map_or(&[], Tree::nodes), 0)
     }
 
+    fn shared_list(&self) -> Option<&[Node]> {
+        None
+    }
+
     #[inline]
-    fn next(node: &Node, at: u32, row: &[f32]) -> u32 {
-        node.next(at, row, SplitTest::AtMost)
+    fn next<const LANES: usize>(node: &Node, at: u32, rows: &[f32], start: usize) -> u32 {
+        node.next::<LANES>(at, rows, start, SplitTest::AtMost)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::error::Error;
 impl Tree {
     /// The feature of each split; 2^32 - 1 for leaves.
     pub(crate) fn features(&self) -> impl ExactSizeIterator<Item = u32> {
-        self.nodes.iter().map(|node| node.feature)
+        self.nodes.iter().enumerate().map(|(idx, node)| if node.is_leaf(idx) { LEAF } else { node.feature })
     }
 
     /// The threshold of each split and the value of each leaf, which are `f32`.

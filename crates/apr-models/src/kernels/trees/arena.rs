@@ -180,9 +180,14 @@ impl<T: Number, const MISSING: bool> Trees<T> for Routes<'_, T, MISSING> {
     }
 
     #[inline]
-    fn next(node: &Node<T>, _at: u32, row: &[T]) -> u32 {
+    fn shared_list(&self) -> Option<&[Node<T>]> {
+        Some(self.0.nodes())
+    }
+
+    #[inline]
+    fn next<const LANES: usize>(node: &Node<T>, _at: u32, rows: &[T], start: usize) -> u32 {
         // Columns are those of the row: the step knows its width. A leaf asks for the first one.
-        let value = row.get((node.feature & !MISSING_LEFT) as usize).copied().unwrap_or_default();
+        let value = rows.get(start + (node.feature & !MISSING_LEFT) as usize).copied().unwrap_or_default();
         let left = value <= node.threshold || (MISSING && value.is_nan() && node.feature & MISSING_LEFT != 0);
         node.child + u32::from(!left)
     }

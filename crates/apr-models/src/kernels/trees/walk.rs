@@ -15,24 +15,29 @@ pub(crate) trait Trees<T> {
     /// The list of nodes that the tree is in, and the index of its root.
     fn tree(&self, number: usize) -> (&[Self::Node], u32);
 
-    /// The index of the child that the row goes on to from the node at the index `at`; from a leaf its own index.
-    fn next(node: &Self::Node, at: u32, row: &[T]) -> u32;
+    /// The list that all trees are in, if they share one.
+    fn shared_list(&self) -> Option<&[Self::Node]>;
+
+    /// The index of the child that a row goes on to from the node at the index `at`; from a leaf its own index. The row begins at
+    /// `start` in `rows`.
+    fn next<const LANES: usize>(node: &Self::Node, at: u32, rows: &[T], start: usize) -> u32;
 }
 
-/// The leaves that rows reach, each from its index in `at`: one tree for many rows, or many trees for one row. Every lane ends at
-/// the leaf it would reach alone.
+/// The leaves that rows reach, each from its index in `at`: one tree for many rows, or many trees for one row. The row of a lane
+/// begins at its place of `starts`. Every lane ends at the leaf it would reach alone.
 #[inline]
 pub(crate) fn walk<const LANES: usize, F: Trees<T> + ?Sized, T>(
-    lists: [&[F::Node]; LANES],
+    nodes: &[F::Node],
     mut at: [u32; LANES],
-    rows: [&[T]; LANES],
+    rows: &[T],
+    starts: [usize; LANES],
 ) -> [u32; LANES] {
     loop {
         let before = at;
         for _ in 0..STRIDE {
-            for ((at, row), nodes) in at.iter_mut().zip(rows).zip(lists) {
+            for (at, start) in at.iter_mut().zip(starts) {
                 let Some(node) = nodes.get(*at as usize) else { return before };
-                *at = F::next(node, *at, row);
+                *at = F::next::<LANES>(node, *at, rows, start);
             }
         }
         // Children follow their parents, so only leaves keep their index.
@@ -58,25 +63,31 @@ pub(crate) fn for_each_leaf<F: Trees<T> + ?Sized, T>(
     for number in 0..n_trees {
         let (nodes, root) = forest.tree(number);
         for (block, rows) in blocks.clone().enumerate() {
-            let mut rows = rows.chunks_exact(width);
-            let rows = core::array::from_fn(|_| rows.next().unwrap_or_default());
-            let leaves = walk::<LANES, F, T>([nodes; LANES], [root; LANES], rows);
+            let starts = core::array::from_fn(|lane| lane * width);
+            let leaves = walk::<LANES, F, T>(nodes, [root; LANES], rows, starts);
             (block * LANES..).zip(leaves).for_each(|(row, leaf)| each(row, number, leaf));
         }
     }
-    // Fewer rows than lanes: eight trees for one row.
+    // Fewer rows than lanes: eight trees for one row, if they share a list.
     for (idx, row) in (first..).zip(others.chunks_exact(width)) {
-        let eights = n_trees - n_trees % LANES;
-        for start in (0..eights).step_by(LANES) {
-            let trees: [_; LANES] = core::array::from_fn(|lane| forest.tree(start + lane));
-            let leaves =
-                walk::<LANES, F, T>(trees.map(|tree| tree.0), trees.map(|tree| tree.1), [row; LANES]);
-            (start..).zip(leaves).for_each(|(number, leaf)| each(idx, number, leaf));
+        let mut number = 0;
+        if let Some(nodes) = forest.shared_list() {
+            while number + LANES <= n_trees {
+                let roots = core::array::from_fn(|lane| forest.tree(number + lane).1);
+                let leaves = walk::<LANES, F, T>(nodes, roots, row, [0; LANES]);
+                (number..).zip(leaves).for_each(|(number, leaf)| each(idx, number, leaf));
+                number += LANES;
+            }
         }
-        for number in eights..n_trees {
-            let (nodes, root) = forest.tree(number);
-            let [leaf] = walk::<1, F, T>([nodes], [root], [row]);
-            each(idx, number, leaf);
+        for number in number..n_trees {
+            let (nodes, mut at) = forest.tree(number);
+            while let Some(node) = nodes.get(at as usize) {
+                match F::next::<1>(node, at, row, 0) {
+                    next if next == at => break,
+                    next => at = next,
+                }
+            }
+            each(idx, number, at);
         }
     }
 }
@@ -182,7 +193,7 @@ mod tests {
                     for_each_leaf(&known, row, 4, |_, number, end| assert_eq!(leaf(end), expected[number]));
                 }
                 let roots = [arena.roots()[0], arena.roots()[1]];
-                let found = walk::<2, Routes<'_, f64, true>, _>([arena.nodes(); 2], roots, [row; 2]);
+                let found = walk::<2, Routes<'_, f64, true>, _>(arena.nodes(), roots, row, [0; 2]);
                 prop_assert_eq!(found.map(leaf), *expected);
             }
         }
