@@ -4,8 +4,11 @@
 //! references differ, the rule is a parameter of the kernel.
 
 pub(crate) mod activations;
+pub(crate) mod exponential;
 pub(crate) mod gaussian;
 pub(crate) mod neighbours;
 pub(crate) mod products;
 pub(crate) mod svm;
+pub(crate) mod tiles;
 pub(crate) mod trees;
+pub(crate) mod vectors;

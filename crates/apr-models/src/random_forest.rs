@@ -229,7 +229,7 @@ impl Classifier for RandomForestClassifier {
                 for (place, counts) in out.iter_mut().zip(counts.chunks_exact(n_classes)) {
                     *place = largest(counts.iter().copied().map(f64::from));
                 }
-            })
+            });
         });
         Ok(())
     }
@@ -253,7 +253,7 @@ impl Regressor for RandomForestRegressor {
                 out.iter_mut()
                     .zip(&*sums)
                     .for_each(|(place, sum)| *place = (*sum / trees.len() as f64) as f32);
-            })
+            });
         });
         Ok(())
     }

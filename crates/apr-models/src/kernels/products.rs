@@ -3,9 +3,13 @@
 //! Several partial sums are kept side by side, so that the processor adds more than one at a time; their order is fixed,
 //! so the result has the same bits everywhere.
 
-const LANES: usize = 8;
+pub(super) const LANES: usize = 8;
 
-fn sum_of<A: Copy + Into<f64>, B: Copy + Into<f64>>(a: &[A], b: &[B], term: impl Fn(f64, f64) -> f64) -> f64 {
+pub(super) fn sum_of<A: Copy + Into<f64>, B: Copy + Into<f64>>(
+    a: &[A],
+    b: &[B],
+    term: impl Fn(f64, f64) -> f64,
+) -> f64 {
     let mut sums = [0.0_f64; LANES];
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
     for (a, b) in a.iter().zip(b) {

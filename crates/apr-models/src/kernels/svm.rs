@@ -13,31 +13,65 @@ pub(crate) struct Pairs<'m, D> {
     pub(crate) dual: &'m [D],
 }
 
+/// Similarities that are computed before they are added.
+const CHUNK: usize = 128;
+
+/// Pairs whose sums run side by side.
+const LANES: usize = 4;
+
 impl<D: Copy + Into<f64>> Pairs<'_, D> {
     /// Adds to the constants of the pairs in `out` the similarity of each support vector to a sample times its coefficient, in the
-    /// order of the vectors.
-    pub(crate) fn add_to(&self, similarity: impl Fn(usize) -> f64, out: &mut [f64]) {
+    /// order of the vectors. `similarities` writes those of the vectors from an index on.
+    pub(crate) fn add_to(&self, similarities: impl Fn(usize, &mut [f64]), out: &mut [f64]) {
+        let mut buffer = [0.0; CHUNK];
+        let mut start = 0;
+        for (class, &count) in self.n_support.iter().enumerate() {
+            let end = start + count;
+            while start < end {
+                let chunk = buffer.get_mut(..CHUNK.min(end - start)).unwrap_or_default();
+                similarities(start, chunk);
+                self.add_chunk(class, start, chunk, out);
+                start += chunk.len();
+            }
+        }
+    }
+
+    /// Adds what the vectors of a class from `start` on contribute to its pairs with every other class.
+    fn add_chunk(&self, class: usize, start: usize, similarities: &[f64], out: &mut [f64]) {
         let k = self.n_support.len();
         let n_vectors = self.dual.len() / (k - 1).max(1);
-        let mut end = 0;
-        for (class, &count) in self.n_support.iter().enumerate() {
-            let start = end;
-            end += count;
-            for idx in start..end {
-                let similarity = similarity(idx);
-                // Each vector counts in the pairs of its class with every other one.
-                for other in (0..k).filter(|&other| other != class) {
-                    let (row, pair) = match other < class {
-                        true => (other, pair(other, class, k)),
-                        false => (other - 1, pair(class, other, k)),
-                    };
-                    if let (Some(place), Some(&coefficient)) =
-                        (out.get_mut(pair), self.dual.get(row * n_vectors + idx))
-                    {
-                        let coefficient: f64 = coefficient.into();
-                        *place += coefficient * similarity;
-                    }
+        let pair = |row: usize| match row < class {
+            true => pair(row, class, k),
+            false => pair(class, row + 1, k),
+        };
+        let coefficients = |row: usize| {
+            let start = row * n_vectors + start;
+            self.dual.get(start..start + similarities.len()).unwrap_or_default()
+        };
+        let mut row = 0;
+        while row + LANES < k {
+            let pairs: [usize; LANES] = core::array::from_fn(|lane| pair(row + lane));
+            let mut sums = pairs.map(|pair| out.get(pair).copied().unwrap_or_default());
+            let [a, b, c, d] = core::array::from_fn(|lane| coefficients(row + lane));
+            let terms = a.iter().zip(b).zip(c.iter().zip(d)).zip(similarities);
+            for (((&a, &b), (&c, &d)), similarity) in terms {
+                for (sum, coefficient) in sums.iter_mut().zip([a, b, c, d]) {
+                    let coefficient: f64 = coefficient.into();
+                    *sum += coefficient * similarity;
                 }
+            }
+            for (pair, sum) in pairs.into_iter().zip(sums) {
+                if let Some(place) = out.get_mut(pair) {
+                    *place = sum;
+                }
+            }
+            row += LANES;
+        }
+        for row in row..k - 1 {
+            let Some(place) = out.get_mut(pair(row)) else { continue };
+            for (&coefficient, similarity) in coefficients(row).iter().zip(similarities) {
+                let coefficient: f64 = coefficient.into();
+                *place += coefficient * similarity;
             }
         }
     }

@@ -6,10 +6,18 @@ use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
 use crate::error::Error;
+use crate::kernels::exponential::exp_all;
 use crate::kernels::svm::{Pairs, check_lengths};
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::pipeline::rows::Block;
 use crate::pipeline::table::{RowView, Table};
+use crate::scratch::with_scratch;
+
+/// Similarities of a block of samples: they stay in the cache.
+const SIMILARITIES: usize = 1 << 15;
+
+/// Similarities that are kept on the stack.
+const ON_STACK: usize = 512;
 
 /// How alike a sample and a support vector are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,13 +47,24 @@ pub enum StepKernel {
 }
 
 impl StepKernel {
-    fn of(self, vectors: &Table, idx: usize, sample: RowView<'_>) -> f64 {
+    /// What the kernel is computed from: the squared distances or the dot products of samples and vectors.
+    const fn is_of_distances(self) -> bool {
+        matches!(self, Self::Rbf { .. })
+    }
+
+    /// Turns squared distances or dot products into similarities.
+    fn apply(self, values: &mut [f64]) {
         match self {
-            Self::Rbf { gamma } => libm::exp(-gamma * vectors.squared_distance(idx, sample)),
-            Self::Polynomial { gamma, coef0, degree } => {
-                power(gamma * vectors.dot(idx, sample) + coef0, degree)
+            Self::Rbf { gamma } => {
+                values.iter_mut().for_each(|value| *value *= -gamma);
+                exp_all(values);
             }
-            Self::Sigmoid { gamma, coef0 } => libm::tanh(gamma * vectors.dot(idx, sample) + coef0),
+            Self::Polynomial { gamma, coef0, degree } => {
+                values.iter_mut().for_each(|value| *value = power(gamma * *value + coef0, degree));
+            }
+            Self::Sigmoid { gamma, coef0 } => {
+                values.iter_mut().for_each(|value| *value = libm::tanh(gamma * *value + coef0));
+            }
         }
     }
 
@@ -135,23 +154,50 @@ impl KernelStep {
 
     pub(crate) fn run(&self, rows: &mut Block<'_>) {
         let n_outputs = self.intercepts.len();
-        with_slice!(&self.dual, dual => {
-            if rows.sparse_rows().is_none() {
-                return rows.replace_rows(n_outputs, |row, out| self.decide(dual, RowView::Dense(row), out));
-            }
-            rows.replace_sparse(n_outputs, |rows, out| {
+        let (width, n_vectors) = (rows.width().max(1), self.vectors.n_rows());
+        if rows.sparse_rows().is_none() {
+            return rows.replace(n_outputs, |rows, out| {
+                let n_rows = (SIMILARITIES / n_vectors).clamp(1, (rows.len() / width).max(1));
+                with_scratch::<f64, ON_STACK, _>(n_rows * n_vectors, |similarities| {
+                    for (rows, out) in rows.chunks(n_rows * width).zip(out.chunks_mut(n_rows * n_outputs)) {
+                        let len = rows.len() / width * n_vectors;
+                        let similarities = similarities.get_mut(..len).unwrap_or_default();
+                        self.vectors.compare_all(rows, self.kernel.is_of_distances(), similarities);
+                        self.decide_all(similarities, out);
+                    }
+                });
+            });
+        }
+        rows.replace_sparse(n_outputs, |rows, out| {
+            with_scratch::<f64, ON_STACK, _>(n_vectors, |similarities| {
                 for (idx, out) in out.chunks_exact_mut(n_outputs).enumerate() {
                     let (columns, values) = rows.lists(idx);
-                    self.decide(dual, RowView::Sparse(columns, values), out);
+                    let sample = RowView::Sparse(columns, values);
+                    for (idx, place) in similarities.iter_mut().enumerate() {
+                        *place = self.vectors.compare(idx, sample, self.kernel.is_of_distances());
+                    }
+                    self.decide_all(similarities, out);
                 }
             });
         });
     }
 
-    fn decide<T: Copy + Into<f64>>(&self, dual: &[T], sample: RowView<'_>, out: &mut [f64]) {
-        out.iter_mut().zip(self.intercepts.iter()).for_each(|(place, intercept)| *place = intercept);
-        let similarity = |idx| self.kernel.of(&self.vectors, idx, sample);
-        Pairs { n_support: &self.n_support, dual }.add_to(similarity, out);
+    /// The decisions of samples, from their squared distances from all vectors or their dot products with them.
+    fn decide_all(&self, similarities: &mut [f64], out: &mut [f64]) {
+        self.kernel.apply(similarities);
+        let n_outputs = self.intercepts.len();
+        with_slice!(&self.dual, dual => {
+            let pairs = Pairs { n_support: &self.n_support, dual };
+            let samples = similarities.chunks_exact(self.vectors.n_rows());
+            for (similarities, out) in samples.zip(out.chunks_exact_mut(n_outputs)) {
+                out.iter_mut().zip(self.intercepts.iter()).for_each(|(place, intercept)| *place = intercept);
+                let of_vectors = |start: usize, out: &mut [f64]| {
+                    let found = similarities.get(start..).unwrap_or_default();
+                    out.iter_mut().zip(found).for_each(|(place, &value)| *place = value);
+                };
+                pairs.add_to(of_vectors, out);
+            }
+        });
     }
 
     pub(crate) fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
@@ -215,7 +261,11 @@ mod tests {
     fn kernels_have_their_values() {
         let vectors = Table::dense(1, vec![1.0_f64, 2.0].into()).unwrap();
         let sample = RowView::Dense(&[3.0, -1.0]);
-        let of = |kernel: StepKernel| kernel.of(&vectors, 0, sample);
+        let of = |kernel: StepKernel| {
+            let mut value = [vectors.compare(0, sample, kernel.is_of_distances())];
+            kernel.apply(&mut value);
+            value[0]
+        };
         assert_eq!(of(StepKernel::Rbf { gamma: 0.5 }), libm::exp(-6.5));
         assert_eq!(of(StepKernel::Polynomial { gamma: 2.0, coef0: 1.0, degree: 3 }), 27.0);
         assert_eq!(of(StepKernel::Polynomial { gamma: 2.0, coef0: 1.0, degree: 0 }), 1.0);

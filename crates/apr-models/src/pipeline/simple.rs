@@ -6,6 +6,7 @@ use crate::checks;
 use crate::error::Error;
 use crate::kernels::activations::{relu, sigmoid};
 use crate::kernels::products::squared_distance;
+use crate::kernels::vectors::Vectors;
 use crate::payload::values::{read_option, write_option};
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::pipeline::rows::Block;
@@ -159,12 +160,13 @@ impl StepActivation {
     }
 
     pub(crate) fn run(self, rows: &mut Block<'_>) {
-        let function = match self {
-            Self::Relu => relu,
-            Self::Tanh => libm::tanh,
-            Self::Logistic => sigmoid,
-        };
-        rows.values_mut().iter_mut().for_each(|value| *value = function(*value));
+        let values = rows.values_mut().iter_mut();
+        // A loop for each, which the compiler vectorizes where it can.
+        match self {
+            Self::Relu => values.for_each(|value| *value = relu(*value)),
+            Self::Tanh => values.for_each(|value| *value = libm::tanh(*value)),
+            Self::Logistic => values.for_each(|value| *value = sigmoid(*value)),
+        }
     }
 
     pub(crate) fn encode(self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
@@ -236,7 +238,19 @@ fn change<T: Copy + Into<f64>>(rows: &mut Block<'_>, list: &[T], change: impl Fn
         });
         return;
     }
-    for row in rows.values_mut().chunks_exact_mut(list.len().max(1)) {
+    let values = rows.values_mut();
+    match Vectors::detect() {
+        Some(vectors) => vectors.run(
+            #[inline(always)]
+            || change_rows(values, list, change),
+        ),
+        None => change_rows(values, list, change),
+    }
+}
+
+#[inline(always)]
+fn change_rows<T: Copy + Into<f64>>(values: &mut [f64], list: &[T], change: impl Fn(f64, f64) -> f64) {
+    for row in values.chunks_exact_mut(list.len().max(1)) {
         for (value, &by) in row.iter_mut().zip(list) {
             *value = change(*value, by.into());
         }

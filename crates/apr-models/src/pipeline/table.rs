@@ -7,6 +7,7 @@ use apr_container::{PayloadReader, PayloadWriter};
 use crate::checks;
 use crate::error::Error;
 use crate::kernels::products;
+use crate::kernels::tiles::all_pairs;
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::sparse::check_layout;
 
@@ -113,6 +114,28 @@ impl Table {
             ((Some(columns), row), RowView::Dense(sample)) => filled(columns, row, sample, square),
             ((columns, row), RowView::Sparse(places, sample)) => merged(columns, row, places, sample, square),
         })
+    }
+
+    /// The square of the Euclidean distance between a sample and a row of the table if `distances`, else the sum of their products.
+    pub(crate) fn compare(&self, idx: usize, sample: RowView<'_>, distances: bool) -> f64 {
+        if distances { self.squared_distance(idx, sample) } else { self.dot(idx, sample) }
+    }
+
+    /// As [`compare`](Self::compare) for each of `samples` and each row of the table: `[n_samples, n_rows]`, row-major.
+    pub(crate) fn compare_all(&self, samples: &[f64], distances: bool, out: &mut [f64]) {
+        if self.is_sparse() {
+            let samples = samples.chunks_exact(self.n_cols).zip(out.chunks_exact_mut(self.n_rows));
+            for (sample, out) in samples {
+                for (idx, place) in out.iter_mut().enumerate() {
+                    *place = self.compare(idx, RowView::Dense(sample), distances);
+                }
+            }
+            return;
+        }
+        with_slice!(&self.values, values => match distances {
+            true => all_pairs(samples, values, self.n_cols, |a, b| (a - b) * (a - b), out),
+            false => all_pairs(samples, values, self.n_cols, |a, b| a * b, out),
+        });
     }
 
     /// The columns that a row keeps, `None` for all, and their values.

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use crate::checks;
 use crate::classes::Classes;
 use crate::error::{Error, ErrorKind};
+use crate::kernels::exponential::exp_all;
 use crate::kernels::products::{dot, squared_distance};
 use crate::kernels::svm::{Pairs, check_lengths};
 use crate::matrix::Matrix;
@@ -22,10 +23,15 @@ pub enum SvmKernel {
 }
 
 impl SvmKernel {
-    fn of(self, a: &[f32], b: &[f32]) -> f64 {
+    /// The similarities of a sample and some support vectors.
+    fn of_all<'v>(self, row: &[f32], vectors: impl Iterator<Item = &'v [f32]>, out: &mut [f64]) {
+        let each = out.iter_mut().zip(vectors);
         match self {
-            Self::Linear => dot(a, b),
-            Self::Rbf { gamma } => libm::exp(-gamma * squared_distance(a, b)),
+            Self::Linear => each.for_each(|(place, vector)| *place = dot(row, vector)),
+            Self::Rbf { gamma } => {
+                each.for_each(|(place, vector)| *place = -gamma * squared_distance(row, vector));
+                exp_all(out);
+            }
         }
     }
 }
@@ -92,8 +98,9 @@ impl KernelMachine {
     pub(crate) fn decide(&self, row: &[f32], out: &mut [f64]) {
         let KernelParts { kernel, n_support, support_vectors, dual, intercepts, .. } = &self.parts;
         out.iter_mut().zip(intercepts).for_each(|(place, &intercept)| *place = intercept);
-        let similarity = |idx| kernel.of(row, support_vectors.row(idx).unwrap_or_default());
-        Pairs { n_support, dual }.add_to(similarity, out);
+        let similarities =
+            |start, out: &mut [f64]| kernel.of_all(row, support_vectors.rows().skip(start), out);
+        Pairs { n_support, dual }.add_to(similarities, out);
     }
 }
 
