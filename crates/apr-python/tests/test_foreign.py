@@ -136,9 +136,29 @@ def test_a_folder_of_another_program_is_opened_by_its_file(tmp_path):
     (tmp_path / "pytorch_model.bin").write_bytes(TIED.read_bytes())
     with apr.open(tmp_path) as model:
         assert model.format == "torch" and len(model) == 3
+    assert apr.inspect(tmp_path) == apr.inspect(TIED)
+    apr.convert(tmp_path, tmp_path / "a.npz")
+    apr.convert(TIED, tmp_path / "b.npz")
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
     st.save_file({"a": np.ones(1)}, tmp_path / "model.safetensors")
     with apr.open(tmp_path) as model:
         assert model.format == "safetensors" and list(model) == ["a"]
+    told = apr.inspect(tmp_path)
+    assert told["format"] == "safetensors" and list(told["tensors"]) == ["a"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises((apr.AprError, OSError)):
+        apr.inspect(tmp_path / "empty")
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent for path in FOLDER.glob("tf/**/saved_model.pb")), ids=lambda path: path.name)
+def test_the_folder_of_a_saved_model_is_inspected_and_converted(folder, tmp_path):
+    told = apr.inspect(folder)
+    assert told["format"] == "saved-model" and told["warnings"]
+    with apr.open(folder) as model:
+        assert set(told["tensors"]) | set(told["aliases"]) == set(model)
+        apr.convert(folder, tmp_path / "a.safetensors")
+        with apr.open(tmp_path / "a.safetensors") as written:
+            assert all((written[name] == model[name]).all() for name in written) and set(written) == set(told["tensors"])
 
 
 def test_what_arrays_do_not_have_is_named_when_it_is_asked_for():
@@ -292,6 +312,41 @@ def test_a_conversion_follows_its_options(tmp_path):
     assert set(apr.open(path)) == set(apr.open(BASIC))
     with pytest.raises(FileNotFoundError):
         apr.convert(tmp_path / "none", path)
+
+
+ARRAYS = {
+    **{f"{kind}{shape}": np.arange(np.prod(shape)).reshape(shape).astype(kind)
+       for kind in ("?", "i1", "u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8", "<c8")
+       for shape in ((), (0,), (3,), (2, 3), (1, 0, 4), (1,) * 30)},
+    "long": np.zeros((1, 1000, 1), "<f4"),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_an_array_file_has_the_bytes_of_numpy(name, tmp_path):
+    source, ours, theirs = tmp_path / "a.safetensors", tmp_path / "a.npy", tmp_path / "b.npy"
+    st.save_file({"a": ARRAYS[name]}, source)
+    apr.convert(source, ours)
+    np.save(theirs, ARRAYS[name])
+    assert ours.read_bytes() == theirs.read_bytes()
+    apr.convert(theirs, ours, force=True)
+    assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_an_archive_of_arrays_is_loaded_by_numpy(tmp_path):
+    st.save_file(ARRAYS, tmp_path / "a.safetensors")
+    apr.convert(tmp_path / "a.safetensors", tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as loaded:
+        assert set(loaded) == set(ARRAYS)
+        for name, array in ARRAYS.items():
+            found = loaded[name]
+            assert (found.dtype, found.shape, found.tobytes()) == (array.dtype, array.shape, array.tobytes()), name
+
+
+@pytest.mark.parametrize("compression", ["bz2", "lzma", "lz4", "xz", "zfile"])
+def test_every_compression_of_joblib_is_read(compression):
+    with apr.open(FOLDER / "joblib/dict_plain.joblib") as plain, apr.open(FOLDER / f"joblib/dict_{compression}.joblib") as model:
+        assert read(model) == read(plain)
 
 
 def test_torch_load_refuses_what_it_cannot_follow():

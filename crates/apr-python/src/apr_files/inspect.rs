@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use std::collections::HashSet;
+use std::path::Path;
 
 use apr_container::{KeyHint, ModelInfo, prefix_len, v2};
 use apr_crypto::VerifyingKey;
@@ -26,7 +27,7 @@ const UNKNOWN: &str = "not an .apr, sealed, safetensors or GGUF file";
 /// and everything is unauthenticated information from the file.
 ///
 /// file: the path (str, os.PathLike) or the bytes of an `.apr` file of either version, a sealed file, a safetensors file, a GGUF
-/// file, or a file of another program that `apr.open` reads. compat: accept what other programs accept.
+/// file, a file of another program that `apr.open` reads, or the folder of a model. compat: accept what other programs accept.
 ///
 /// Of every file: "format" ("apr", "sealed", "safetensors", "gguf", "torch", "onnx" and so on), "file_size", "metadata". Of `.apr`
 /// also "version" (1 or 2), "format_version", "model_type", "flags", "warnings"; of version 1 "model", "compression",
@@ -46,12 +47,18 @@ pub(crate) fn inspect<'py>(
     let read = if compat { ReadOptions::COMPAT } else { ReadOptions::STRICT };
     let options = OpenOptions::new().with_read_options(read);
     let raise = |refusal: Refusal| refusal.raise_of(py, source.path(), source.refused());
+    let in_folder = |path: &Path| {
+        let opened = py.detach(|| ModelFile::open(path, &options)).map_err(|error| raise(error.into()))?;
+        described(py, &opened).map_err(raise)?
+    };
+    if let Some(folder) = source.path().filter(|path| path.is_dir()) {
+        return in_folder(folder);
+    }
     let bytes = source.open().map_err(raise)?;
     let kind = FileKind::of_source(&bytes).map_err(|error| raise(model_file::Error::from(error).into()))?;
     if let (Some(ModelFormat::Foreign(_)), Some(path)) = (kind.model(), source.path()) {
         // With the files beside it.
-        let opened = py.detach(|| ModelFile::open(path, &options)).map_err(|error| raise(error.into()))?;
-        return described(py, &opened).map_err(raise)?;
+        return in_folder(path);
     }
     let opened = py.detach(|| look(&bytes, &options)).map_err(raise)?;
     described(py, &opened).map_err(raise)?
