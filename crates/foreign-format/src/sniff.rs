@@ -236,9 +236,7 @@ fn text(readable: &str) -> Format {
         let mut scan = FirstShard::default();
         if scan.feed(readable.as_bytes()) == Some(true) {
             Format::TorchIndex
-        } else if scan.strings.is_some() {
-            Format::ShardIndex
-        } else if first_key_is(&["metadata"]) {
+        } else if scan.strings.is_some() || first_key_is(&["metadata"]) {
             Format::ShardIndex
         } else if first_key_is(&["error", "errors", "message", "detail", "code", "status"]) {
             Format::ErrorReply

@@ -44,7 +44,7 @@ pub(super) fn lzma(source: &dyn ReadAt, at: u64, memory: u64, take: Take<'_>) ->
 #[cfg(feature = "lz4")]
 pub(super) fn lz4(source: &dyn ReadAt, at: u64, memory: u64, take: Take<'_>) -> Result<Option<u64>, Error> {
     let mut input = Input::new(source, at);
-    // The header says how long a block may be; there is room for three.
+    // The header says how long a block may be; the decoder holds three.
     let block = input.fill_buf().ok().and_then(|start| start.get(5)).map_or(0, |kind| kind >> 4 & 7);
     let outcome = if (3 << 8) << (2 * block) > memory {
         Err(io::ErrorKind::OutOfMemory.into())
