@@ -262,14 +262,12 @@ struct FirstShard {
     strings: Option<u8>,
     is_open: bool,
     is_escaped: bool,
-    /// Of the string: its length, whether it is the beginning of `weight_map`, its last bytes.
-    len: usize,
-    is_weight_map: bool,
-    tail: [u8; 5],
+    /// The last bytes of the string, after zeros.
+    last: u128,
 }
 
 impl FirstShard {
-    const KEY: &[u8] = b"weight_map";
+    const KEY: u128 = u128::from_be_bytes(*b"\0\0\0\0\0\0weight_map");
 
     /// Whether the first file is one of PyTorch; `None` as long as that is not known.
     fn feed(&mut self, bytes: &[u8]) -> Option<bool> {
@@ -279,23 +277,23 @@ impl FirstShard {
     fn step(&mut self, byte: u8) -> Option<bool> {
         if !self.is_open {
             self.is_open = byte == b'"';
-            (self.len, self.is_weight_map, self.tail) = (0, true, [0; 5]);
+            self.last = 0;
             return (self.strings == Some(0) && byte == b'}').then_some(false);
         }
         if byte == b'"' && !self.is_escaped {
             self.is_open = false;
             self.strings = match self.strings {
-                None => (self.is_weight_map && self.len == Self::KEY.len()).then_some(0),
+                None => (self.last == Self::KEY).then_some(0),
                 Some(0) => Some(1),
-                Some(_) => return Some(TORCH.iter().any(|ending| self.tail.ends_with(ending.as_bytes()))),
+                Some(_) => {
+                    let last = self.last.to_be_bytes();
+                    return Some(TORCH.iter().any(|ending| last.ends_with(ending.as_bytes())));
+                }
             };
             return None;
         }
         self.is_escaped = byte == b'\\' && !self.is_escaped;
-        self.is_weight_map &= Self::KEY.get(self.len) == Some(&byte);
-        self.len = self.len.saturating_add(1);
-        self.tail.rotate_left(1);
-        self.tail[4] = byte;
+        self.last = self.last << 8 | u128::from(byte);
         None
     }
 }
