@@ -1,5 +1,8 @@
 //! Decision trees: threshold tests down to a leaf with a class or a value.
 
+use alloc::format;
+use alloc::string::String;
+
 use apr_container::{PayloadLayout, PayloadReader, PayloadWriter};
 
 use crate::checks;
@@ -13,7 +16,7 @@ use crate::payload::values::{
 use crate::random_forest::ForestTree;
 use crate::tensors::Tensors;
 use crate::tree::payload::min_len;
-use crate::tree::{self, LeafKind, Tree, TreeNode};
+use crate::tree::{self, Leaf, LeafKind, Tree, TreeNode};
 
 /// Decision tree classifier (Breiman, Friedman, Olshen and Stone, *Classification and Regression Trees*, 1984): each
 /// split tests `x[feature] <= threshold`, each leaf has a class. It is read or made from nodes, not grown here.
@@ -177,8 +180,8 @@ impl DecisionTreeRegressor {
     }
 }
 
-pub(crate) fn named(prefix: &str, name: &str) -> alloc::string::String {
-    [prefix, name].concat()
+pub(crate) fn named(prefix: &str, name: &str) -> String {
+    format!("{prefix}{name}")
 }
 
 pub(crate) fn fitted(tree: Option<&Tree>, operation: Operation) -> Result<&Tree, Error> {
@@ -209,6 +212,17 @@ pub(crate) fn tree_row_width(
 pub(crate) fn sample(rows: &[f32], idx: usize, width: usize) -> &[f32] {
     // A tree without splits may have samples without features.
     rows.get(idx * width..(idx + 1) * width).unwrap_or_default()
+}
+
+/// Writes the value of the leaf that each row reaches.
+fn write_leaves<L: Leaf>(tree: &Tree, rows: &[f32], width: usize, out: &mut [L]) {
+    // Rows without features reach the only leaf.
+    out.fill(tree.leaf(0));
+    for_each_leaf(core::slice::from_ref(tree), rows, width, |row, _, leaf| {
+        if let Some(place) = out.get_mut(row) {
+            *place = tree.leaf(leaf);
+        }
+    });
 }
 
 impl ForestTree for DecisionTreeClassifier {
@@ -249,12 +263,7 @@ impl Classifier for DecisionTreeClassifier {
     fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
         let tree = fitted(self.tree.as_ref(), Operation::Predict)?;
         let width = tree_row_width(rows, out.len(), self.n_features, tree.n_features())?;
-        out.fill(tree.leaf(0));
-        for_each_leaf(core::slice::from_ref(tree), rows, width, |row, _, leaf| {
-            if let Some(place) = out.get_mut(row) {
-                *place = tree.leaf(leaf);
-            }
-        });
+        write_leaves(tree, rows, width, out);
         Ok(())
     }
 }
@@ -297,12 +306,7 @@ impl Regressor for DecisionTreeRegressor {
     fn predict_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
         let tree = fitted(self.tree.as_ref(), Operation::Predict)?;
         let width = tree_row_width(rows, out.len(), None, tree.n_features())?;
-        out.fill(tree.leaf(0));
-        for_each_leaf(core::slice::from_ref(tree), rows, width, |row, _, leaf| {
-            if let Some(place) = out.get_mut(row) {
-                *place = tree.leaf(leaf);
-            }
-        });
+        write_leaves(tree, rows, width, out);
         Ok(())
     }
 }

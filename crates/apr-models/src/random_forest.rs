@@ -48,19 +48,15 @@ const MAX_COUNTS: usize = 1 << 16;
 /// Counts or sums that are kept on the stack.
 const ON_STACK: usize = 512;
 
-/// Calls `each` with blocks of samples and of their results. Trees without splits take samples without features: they get one.
-fn for_blocks<T>(
-    rows: &[f32],
-    width: usize,
-    block: usize,
-    out: &mut [T],
-    mut each: impl FnMut(&[f32], &mut [T]),
-) {
-    if rows.is_empty() {
-        return out.chunks_mut(1).for_each(|place| each(&[0.0], place));
-    }
-    for (rows, out) in rows.chunks(block * width).zip(out.chunks_mut(block)) {
-        each(rows, out);
+/// Whether samples go through the forest one by one: few of them, or such without features, which trees without splits take.
+const fn is_one_by_one(rows: &[f32], block: usize) -> bool {
+    cfg!(apr_small) || block < LANES || rows.is_empty()
+}
+
+/// Calls `each` with every sample and the place of its result. Samples without features get one.
+fn for_each_sample<T>(rows: &[f32], width: usize, out: &mut [T], mut each: impl FnMut(&[f32], &mut T)) {
+    for (idx, place) in out.iter_mut().enumerate() {
+        each(rows.get(idx * width..(idx + 1) * width).unwrap_or(&[0.0]), place);
     }
 }
 
@@ -209,17 +205,17 @@ impl Classifier for RandomForestClassifier {
         let width = tree_row_width(rows, n_rows, self.n_features(), self.0.tested())?;
         let n_classes = self.n_classes().max(1);
         let block = MAX_BLOCK.min(MAX_COUNTS / n_classes).min(n_rows);
-        if block < LANES {
+        if is_one_by_one(rows, block) {
             let mut votes = Votes::new();
-            for_blocks(rows, width, 1, out, |row, place| {
+            for_each_sample(rows, width, out, |row, place| {
                 votes.clear();
                 trees.for_each_leaf(row, width, |_, class| votes.add(class));
-                place.fill(votes.winner());
+                *place = votes.winner();
             });
             return Ok(());
         }
         with_scratch::<u32, ON_STACK, _>(block * n_classes, |counts| {
-            for_blocks(rows, width, block, out, |rows, out| {
+            for (rows, out) in rows.chunks(block * width).zip(out.chunks_mut(block)) {
                 counts.fill(0);
                 trees.for_each_leaf::<usize>(rows, width, |row, class| {
                     if let Some(count) = counts.get_mut(row * n_classes + class) {
@@ -229,7 +225,7 @@ impl Classifier for RandomForestClassifier {
                 for (place, counts) in out.iter_mut().zip(counts.chunks_exact(n_classes)) {
                     *place = largest(counts.iter().copied().map(f64::from));
                 }
-            });
+            }
         });
         Ok(())
     }
@@ -240,20 +236,27 @@ impl Regressor for RandomForestRegressor {
         let trees = self.0.fitted()?;
         let n_rows = out.len();
         let width = tree_row_width(rows, n_rows, None, self.0.tested())?;
+        let mean = |sum: f64| (sum / trees.len() as f64) as f32;
         let block = MAX_BLOCK.min(n_rows);
+        // Sums begin with a zero that keeps the sign of the first leaf.
+        if is_one_by_one(rows, block) {
+            for_each_sample(rows, width, out, |row, place| {
+                let mut sum = -0.0;
+                trees.for_each_leaf(row, width, |_, value: f32| sum += f64::from(value));
+                *place = mean(sum);
+            });
+            return Ok(());
+        }
         with_scratch::<f64, ON_STACK, _>(block, |sums| {
-            for_blocks(rows, width, block.max(1), out, |rows, out| {
-                // Zeros that keep the sign of the first leaf.
+            for (rows, out) in rows.chunks(block * width).zip(out.chunks_mut(block)) {
                 sums.fill(-0.0);
                 trees.for_each_leaf::<f32>(rows, width, |row, value| {
                     if let Some(sum) = sums.get_mut(row) {
                         *sum += f64::from(value);
                     }
                 });
-                out.iter_mut()
-                    .zip(&*sums)
-                    .for_each(|(place, sum)| *place = (*sum / trees.len() as f64) as f32);
-            });
+                out.iter_mut().zip(&*sums).for_each(|(place, &sum)| *place = mean(sum));
+            }
         });
         Ok(())
     }

@@ -6,6 +6,7 @@ mod parts;
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -222,7 +223,7 @@ impl Tensors {
     /// Adds all tensors of another list, their names after `prefix`. Metadata are not added.
     pub(crate) fn append(&mut self, prefix: &str, other: &Self) -> Result<(), Error> {
         other.tensors.iter().try_for_each(|(name, stored)| {
-            self.push(&[prefix, name].concat(), stored.dtype, &stored.shape, stored.data.clone())
+            self.push(&format!("{prefix}{name}"), stored.dtype, &stored.shape, stored.data.clone())
         })
     }
 

@@ -339,6 +339,7 @@ impl Tree {
 /// Trees one after the other, for samples that have every feature that is tested.
 impl Trees<f32> for [Tree] {
     type Node = Node;
+    const SIDE_BY_SIDE: bool = !cfg!(apr_small);
 
     fn n_trees(&self) -> usize {
         self.len()

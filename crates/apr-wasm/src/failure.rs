@@ -72,7 +72,7 @@ impl Failure {
 
     /// A file of a format that is known and not read.
     pub(crate) fn foreign(format: foreign_format::Format) -> Self {
-        let message = ["this is ", format.title(), ", not safetensors, .apr or GGUF"].concat();
+        let message = format!("this is {}, not safetensors, .apr or GGUF", format.title());
         let mut failure = Self::new("aw-foreign-format", message);
         failure.0.format = Some(format);
         failure

@@ -52,7 +52,7 @@ impl Json {
     /// A key out of a file.
     pub(crate) fn foreign_key(&mut self, key: &str) {
         match key.starts_with('$') {
-            true => self.key(&["$", key].concat()),
+            true => self.key(&format!("${key}")),
             false => self.key(key),
         }
     }

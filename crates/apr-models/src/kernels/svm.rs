@@ -49,7 +49,7 @@ impl<D: Copy + Into<f64>> Pairs<'_, D> {
             self.dual.get(start..start + similarities.len()).unwrap_or_default()
         };
         let mut row = 0;
-        while row + LANES < k {
+        while cfg!(not(apr_small)) && row + LANES < k {
             let pairs: [usize; LANES] = core::array::from_fn(|lane| pair(row + lane));
             let mut sums = pairs.map(|pair| out.get(pair).copied().unwrap_or_default());
             let [a, b, c, d] = core::array::from_fn(|lane| coefficients(row + lane));

@@ -283,6 +283,7 @@ impl<T: ForestTree> Trees<'_, T> {
 
 impl<T: ForestTree> walk::Trees<f32> for Trees<'_, T> {
     type Node = Node;
+    const SIDE_BY_SIDE: bool = !cfg!(apr_small);
 
     fn n_trees(&self) -> usize {
         self.0.len()

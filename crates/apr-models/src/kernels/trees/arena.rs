@@ -168,6 +168,7 @@ pub(crate) struct Routes<'a, T, const MISSING: bool>(pub(crate) &'a Arena<T>);
 
 impl<T: Number, const MISSING: bool> Trees<T> for Routes<'_, T, MISSING> {
     type Node = Node<T>;
+    const SIDE_BY_SIDE: bool = true;
 
     #[inline]
     fn n_trees(&self) -> usize {

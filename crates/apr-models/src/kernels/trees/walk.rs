@@ -10,6 +10,9 @@ const STRIDE: usize = 3;
 pub(crate) trait Trees<T> {
     type Node;
 
+    /// Whether rows walk side by side: faster, in more code.
+    const SIDE_BY_SIDE: bool;
+
     fn n_trees(&self) -> usize;
 
     /// The list of nodes that the tree is in, and the index of its root.
@@ -57,21 +60,27 @@ pub(crate) fn for_each_leaf<F: Trees<T> + ?Sized, T>(
     mut each: impl FnMut(usize, usize, u32),
 ) {
     let width = width.max(1);
-    let (blocks, n_trees) = (rows.chunks_exact(LANES * width), forest.n_trees());
-    let (others, first) = (blocks.remainder(), blocks.len() * LANES);
-    // Tree by tree: the nodes of one stay in the cache while all rows pass through it.
-    for number in 0..n_trees {
-        let (nodes, root) = forest.tree(number);
-        for (block, rows) in blocks.clone().enumerate() {
-            let starts = core::array::from_fn(|lane| lane * width);
-            let leaves = walk::<LANES, F, T>(nodes, [root; LANES], rows, starts);
-            (block * LANES..).zip(leaves).for_each(|(row, leaf)| each(row, number, leaf));
+    let n_trees = forest.n_trees();
+    let (mut others, mut first) = (rows, 0);
+    if F::SIDE_BY_SIDE {
+        let blocks = rows.chunks_exact(LANES * width);
+        (others, first) = (blocks.remainder(), blocks.len() * LANES);
+        // Tree by tree: the nodes of one stay in the cache while all rows pass through it.
+        for number in 0..n_trees {
+            let (nodes, root) = forest.tree(number);
+            for (block, rows) in blocks.clone().enumerate() {
+                let starts = core::array::from_fn(|lane| lane * width);
+                let leaves = walk::<LANES, F, T>(nodes, [root; LANES], rows, starts);
+                (block * LANES..).zip(leaves).for_each(|(row, leaf)| each(row, number, leaf));
+            }
         }
     }
     // Fewer rows than lanes: eight trees for one row, if they share a list.
     for (idx, row) in (first..).zip(others.chunks_exact(width)) {
         let mut number = 0;
-        if let Some(nodes) = forest.shared_list() {
+        if F::SIDE_BY_SIDE
+            && let Some(nodes) = forest.shared_list()
+        {
             while number + LANES <= n_trees {
                 let roots = core::array::from_fn(|lane| forest.tree(number + lane).1);
                 let leaves = walk::<LANES, F, T>(nodes, roots, row, [0; LANES]);
