@@ -3,7 +3,6 @@
 //! `cargo bench --bench memory -- [--write] [ROW...]`. Apart from the times, because counting costs some.
 
 use std::fs::{self, File};
-use std::io::Write;
 use std::path::PathBuf;
 
 use apr_benches::{Plan, checkpoint, sparse_file};

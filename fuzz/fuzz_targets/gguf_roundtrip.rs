@@ -2,8 +2,6 @@
 
 #![no_main]
 
-use std::io::Write;
-
 use apr_fuzz::Choices;
 use gguf_core::{
     FirstShard, Gguf, GgufBuilder, Header, MergePlan, ReadOptions, ShardLimit, SplitKeys, SplitPlan, Value,

@@ -3,7 +3,6 @@
 #![no_main]
 
 use std::collections::BTreeMap;
-use std::io::Write;
 
 use apr_fuzz::Choices;
 use conformance::content::{Content, Tensor};

@@ -56,7 +56,7 @@ pub use metadata::{Metadata, Sharding};
 pub use shards::{Shard, ShardManifest, ShardProblem};
 pub use stored::{Inflated, Stored};
 #[cfg(feature = "std")]
-pub use stream::{FileSink, TensorSink, save, write_to};
+pub use stream::{save, write_to};
 pub use tensor_dtype::{AprType, Dtype, Element, Elements};
 pub use view::TensorView;
 pub use warning::Warning;

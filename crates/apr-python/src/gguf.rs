@@ -2,7 +2,7 @@
 
 mod entries;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use apr_quant::{Dtype, Quantizer, dequantize_parallel};

@@ -196,9 +196,9 @@ impl Stop {
 fn stream<W: Write>(
     layout: &Layout,
     out: W,
-    mut pull: impl FnMut(&Planned, &mut dyn Write) -> io::Result<()>,
+    pull: impl FnMut(&Planned, &mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Stop> {
-    let result = buffered(out, |out| layout.write_streamed(out, |planned, sink| pull(planned, sink)));
+    let result = buffered(out, |out| layout.write_streamed(out, pull));
     let Err(error) = result else { return Ok(()) };
     // What the input or the layout had to say travels inside the `io::Error`.
     Err(match error.downcast::<Failure>() {

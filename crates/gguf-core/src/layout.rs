@@ -21,6 +21,16 @@ pub struct Planned {
     pub padding: u64,
 }
 
+impl Planned {
+    /// Refuses data of another length.
+    pub(crate) fn check_len(&self, given: u64) -> Result<(), Error> {
+        match self.byte_len {
+            needed if needed == given => Ok(()),
+            needed => Err(Error::from(ErrorKind::DataLength { needed, given }).at(self.offset)),
+        }
+    }
+}
+
 /// A file with all lengths and offsets determined, before it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -123,12 +133,6 @@ impl Layout {
         if needed != given {
             return Err(ErrorKind::DataCount { needed, given }.into());
         }
-        for (tensor, data) in self.tensors.iter().zip(data) {
-            let (needed, given) = (tensor.byte_len, data.len() as u64);
-            if needed != given {
-                return Err(Error::from(ErrorKind::DataLength { needed, given }).at(tensor.offset));
-            }
-        }
-        Ok(())
+        self.tensors.iter().zip(data).try_for_each(|(tensor, data)| tensor.check_len(data.len() as u64))
     }
 }

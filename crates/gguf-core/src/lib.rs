@@ -48,8 +48,6 @@ pub use located_error::Subject;
 pub use options::{Limits, ReadOptions, Strictness};
 pub use patch::Patch;
 pub use shard::{FirstShard, MergePlan, ShardLimit, ShardName, SplitKeys, SplitPlan};
-#[cfg(feature = "std")]
-pub use stream::TensorSink;
 pub use tensor::{Dims, TensorInfo};
 pub use tensor_dtype::{Dtype, GgmlType};
 pub use value::{Array, Number, Text, Value, ValueType, Values};

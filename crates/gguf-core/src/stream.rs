@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use crate::error::{Error, ErrorKind};
+use tensor_dtype::write_exact;
+
 use crate::layout::{Layout, Planned};
 
 impl Layout {
@@ -10,8 +11,8 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// Those of `w`; [`io::ErrorKind::InvalidInput`] around [`ErrorKind::DataCount`] or [`ErrorKind::DataLength`] if
-    /// `data` is not what was declared, before anything is written.
+    /// Those of `w`; [`io::ErrorKind::InvalidInput`] around [`DataCount`](crate::ErrorKind::DataCount) or
+    /// [`DataLength`](crate::ErrorKind::DataLength) if `data` is not what was declared, before anything is written.
     pub fn write_to(&self, w: &mut (impl Write + ?Sized), data: &[&[u8]]) -> io::Result<()> {
         self.check_data(data)?;
         self.write_streamed(w, |tensor, sink| sink.write_all(data[tensor.idx]))
@@ -24,12 +25,10 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// Those of `w` and `pull`; [`io::ErrorKind::InvalidInput`] around [`ErrorKind::DataLength`] as soon as a tensor
+    /// Those of `w` and `pull`; [`io::ErrorKind::InvalidInput`] around [`DataLength`](crate::ErrorKind::DataLength) as soon as a tensor
     /// gets more or fewer bytes than declared.
     ///
     /// ```
-    /// use std::io::Write;
-    ///
     /// use gguf_core::Dtype;
     /// use gguf_core::GgufBuilder;
     ///
@@ -44,19 +43,16 @@ impl Layout {
     /// assert_eq!(file.len() as u64, layout.file_len());
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn write_streamed<W: Write + ?Sized>(
+    pub fn write_streamed(
         &self,
-        w: &mut W,
-        mut pull: impl FnMut(&Planned, &mut TensorSink<'_, W>) -> io::Result<()>,
+        w: &mut (impl Write + ?Sized),
+        mut pull: impl FnMut(&Planned, &mut dyn Write) -> io::Result<()>,
     ) -> io::Result<()> {
         w.write_all(self.header_bytes())?;
         write_zeros(w, self.data_start() - self.header_bytes().len() as u64)?;
         for tensor in self.tensors() {
-            let mut sink = TensorSink { w, tensor, written: 0 };
-            pull(tensor, &mut sink)?;
-            if sink.written != tensor.byte_len {
-                return Err(sink.wrong_length(sink.written));
-            }
+            let check = |given| Ok(tensor.check_len(given)?);
+            write_exact(w, tensor.byte_len, |sink| pull(tensor, sink), check)?;
             write_zeros(w, tensor.padding)?;
         }
         Ok(())
@@ -72,35 +68,4 @@ fn write_zeros(w: &mut (impl Write + ?Sized), count: u64) -> io::Result<()> {
         left -= piece;
     }
     Ok(())
-}
-
-/// Takes the bytes of one tensor while a file is written.
-#[derive(Debug)]
-pub struct TensorSink<'a, W: ?Sized> {
-    w: &'a mut W,
-    tensor: &'a Planned,
-    written: u64,
-}
-
-impl<W: ?Sized> TensorSink<'_, W> {
-    fn wrong_length(&self, given: u64) -> io::Error {
-        let kind = ErrorKind::DataLength { needed: self.tensor.byte_len, given };
-        Error::from(kind).at(self.tensor.offset).into()
-    }
-}
-
-impl<W: Write + ?Sized> Write for TensorSink<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let given = self.written.saturating_add(bytes.len() as u64);
-        if given > self.tensor.byte_len {
-            return Err(self.wrong_length(given));
-        }
-        let taken = self.w.write(bytes)?;
-        self.written += taken as u64;
-        Ok(taken)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.w.flush()
-    }
 }

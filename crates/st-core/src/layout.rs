@@ -97,6 +97,16 @@ pub struct Planned {
     pub byte_len: u64,
 }
 
+impl Planned {
+    /// Refuses data of another length.
+    pub(crate) fn check_len(&self, given: u64) -> Result<(), Error> {
+        match self.byte_len {
+            needed if needed == given => Ok(()),
+            needed => Err(Error::from(ErrorKind::DataLength { needed, given }).at(self.offset)),
+        }
+    }
+}
+
 /// A file with all lengths and offsets determined, before it is written.
 ///
 /// Equal input gives equal bytes; with default options they are the bytes of the official writer, whose
@@ -228,13 +238,7 @@ impl Layout {
         if needed != given {
             return Err(ErrorKind::DataCount { needed, given }.into());
         }
-        for tensor in &self.tensors {
-            let (needed, given) = (tensor.byte_len, data[tensor.input_idx].len() as u64);
-            if needed != given {
-                return Err(Error::from(ErrorKind::DataLength { needed, given }).at(tensor.offset));
-            }
-        }
-        Ok(())
+        self.tensors.iter().try_for_each(|tensor| tensor.check_len(data[tensor.input_idx].len() as u64))
     }
 }
 

@@ -54,6 +54,6 @@ pub use located_error::Subject;
 pub use shard::{PlannedShard, ShardIndex, ShardPlan, ShardProblem};
 pub use slice::{Bounds, Index, Ranges, Slice, SlicePlan};
 #[cfg(feature = "std")]
-pub use stream::{TensorSink, write_to};
+pub use stream::write_to;
 pub use tensor_dtype::{Dtype, Element, Elements};
 pub use view::{SafeTensors, TensorView};

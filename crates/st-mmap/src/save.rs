@@ -117,12 +117,10 @@ pub fn save_layout_surviving(
     path: impl AsRef<Path>,
     layout: &Layout,
     survives: Survives,
-    mut pull: impl FnMut(&Planned, &mut dyn Write) -> io::Result<()>,
+    pull: impl FnMut(&Planned, &mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
     let path = path.as_ref();
-    replace(path, Replacement::create(path)?, survives, |out| {
-        layout.write_streamed(out, |planned, sink| pull(planned, sink))
-    })
+    replace(path, Replacement::create(path)?, survives, |out| layout.write_streamed(out, pull))
 }
 
 /// Replaces the metadata of a file **in place**; `None` removes it.

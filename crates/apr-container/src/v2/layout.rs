@@ -107,6 +107,14 @@ pub struct Planned {
 }
 
 impl Planned {
+    /// Refuses data of another length.
+    pub(crate) fn check_len(&self, given: u64) -> Result<(), Error> {
+        match self.byte_len {
+            needed if needed == given => Ok(()),
+            needed => Err(v2::ErrorKind::DataLength { needed, given }.at(self.offset)),
+        }
+    }
+
     /// Zero bytes after it.
     pub(crate) const fn padding(&self) -> usize {
         // Less than 64.
@@ -251,13 +259,7 @@ impl Layout {
         if needed != given {
             return Err(v2::ErrorKind::DataCount { needed, given }.into());
         }
-        for tensor in &self.tensors {
-            let (needed, given) = (tensor.byte_len, data[tensor.input_idx].len() as u64);
-            if needed != given {
-                return Err(v2::ErrorKind::DataLength { needed, given }.at(tensor.offset));
-            }
-        }
-        Ok(())
+        self.tensors.iter().try_for_each(|tensor| tensor.check_len(data[tensor.input_idx].len() as u64))
     }
 }
 

@@ -3,9 +3,10 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use tensor_dtype::write_exact;
+
 use crate::crc::Crc32;
 use crate::error::Error;
-use crate::v2;
 use crate::v2::layout::{Layout, Planned, WriteOptions, ZEROS, lay_out};
 use crate::v2::view::TensorView;
 
@@ -16,8 +17,8 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) with those of `w`; [`v2::ErrorKind::DataCount`] or [`v2::ErrorKind::DataLength`] if `data` is not what was
-    /// declared, before anything is written.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) with those of `w`; [`DataCount`](crate::v2::ErrorKind::DataCount) or
+    /// [`DataLength`](crate::v2::ErrorKind::DataLength) if `data` is not what was declared, before anything is written.
     pub fn write_to(&self, w: &mut (impl Write + ?Sized), data: &[&[u8]]) -> Result<(), Error> {
         self.check_data(data)?;
         self.write_streamed(w, |tensor, sink| Ok(sink.write_all(data[tensor.input_idx])?))
@@ -30,11 +31,10 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// Those of `w` and `pull`; [`v2::ErrorKind::DataLength`] as soon as a tensor gets more or fewer bytes than declared.
+    /// Those of `w` and `pull`; [`DataLength`](crate::v2::ErrorKind::DataLength) as soon as a tensor gets more or fewer bytes than
+    /// declared.
     ///
     /// ```
-    /// use std::io::Write;
-    ///
     /// use apr_container::v2::{Container, AprType, Layout, TensorSpec, WriteOptions};
     ///
     /// let tensors = ["a", "b"].map(|name| TensorSpec::new(name, AprType::U8, &[1 << 16]));
@@ -48,30 +48,20 @@ impl Layout {
     /// assert_eq!(Container::from_bytes(&file)?.tensor("b")?.data(), [7; 1 << 16]);
     /// # Ok::<(), apr_container::Error>(())
     /// ```
-    pub fn write_streamed<W: Write + ?Sized>(
+    pub fn write_streamed(
         &self,
-        w: &mut W,
-        mut pull: impl FnMut(&Planned, &mut TensorSink<'_, W>) -> Result<(), Error>,
+        w: &mut (impl Write + ?Sized),
+        mut pull: impl FnMut(&Planned, &mut dyn Write) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut crc = Crc32::default();
-        crc.update(self.prefix_bytes());
-        w.write_all(self.prefix_bytes())?;
+        let mut summed = Summed { w, crc: Crc32::default() };
+        summed.write_all(self.prefix_bytes())?;
         for tensor in self.tensors() {
-            let mut sink = TensorSink { w, crc: &mut crc, tensor, written: 0, excess: None };
-            let pulled = pull(tensor, &mut sink);
-            // The error of the sink is more informative than the one that it was converted to.
-            if let Some(given) = sink.excess {
-                return Err(wrong_length(tensor, given));
-            }
-            pulled?;
-            if sink.written != tensor.byte_len {
-                return Err(wrong_length(tensor, sink.written));
-            }
-            let padding = &ZEROS[..tensor.padding()];
-            crc.update(padding);
-            w.write_all(padding)?;
+            let check = |given| tensor.check_len(given);
+            write_exact(&mut summed, tensor.byte_len, |sink| pull(tensor, sink), check)?;
+            summed.write_all(&ZEROS[..tensor.padding()])?;
         }
-        w.write_all(&crc.get().to_le_bytes())?;
+        let crc = summed.crc.get();
+        w.write_all(&crc.to_le_bytes())?;
         Ok(())
     }
 
@@ -84,7 +74,7 @@ impl Layout {
     pub fn save_streamed(
         &self,
         path: impl AsRef<Path>,
-        pull: impl FnMut(&Planned, &mut TensorSink<'_, FileSink>) -> Result<(), Error>,
+        pull: impl FnMut(&Planned, &mut dyn Write) -> Result<(), Error>,
     ) -> Result<(), Error> {
         // Small tensors are buffered, large ones are written directly.
         let mut file =
@@ -95,36 +85,18 @@ impl Layout {
     }
 }
 
-/// A file that replaces another one when it is complete.
-pub type FileSink = BufWriter<durable_file::Replacement>;
-
 const BUFFER_LEN: usize = 128 << 10;
 
-fn wrong_length(tensor: &Planned, given: u64) -> Error {
-    v2::ErrorKind::DataLength { needed: tensor.byte_len, given }.at(tensor.offset)
-}
-
-/// Takes the bytes of one tensor while a file is written.
-#[derive(Debug)]
-pub struct TensorSink<'a, W: ?Sized> {
+/// A sink with the checksum of what it was given.
+struct Summed<'a, W: ?Sized> {
     w: &'a mut W,
-    crc: &'a mut Crc32,
-    tensor: &'a Planned,
-    written: u64,
-    /// Bytes written when they exceeded the declared length.
-    excess: Option<u64>,
+    crc: Crc32,
 }
 
-impl<W: Write + ?Sized> Write for TensorSink<'_, W> {
+impl<W: Write + ?Sized> Write for Summed<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let given = self.written.saturating_add(bytes.len() as u64);
-        if given > self.tensor.byte_len {
-            self.excess = Some(given);
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
         let taken = self.w.write(bytes)?;
         self.crc.update(bytes.get(..taken).unwrap_or_default());
-        self.written += taken as u64;
         Ok(taken)
     }
 

@@ -1,7 +1,6 @@
 //! What is written is read back, whatever it is.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 
 use gguf_core::Dtype;
 use gguf_core::{Endian, Error, Gguf, GgufBuilder, Header, Prefix, ReadOptions, Strictness, Value};

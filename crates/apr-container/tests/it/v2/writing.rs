@@ -1,7 +1,5 @@
 //! What is written, and what is not.
 
-use std::io::Write as _;
-
 use apr_container::v2::{
     AprType, Container, Flags, Layout, Metadata, Order, Sharding, TensorSpec, TensorView, WriteOptions, save,
     to_vec, write_to,
