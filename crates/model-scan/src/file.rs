@@ -189,8 +189,8 @@ pub fn scan_named(source: impl ReadAt, name: &str, options: &Options<'_>) -> Res
         _ if source.total_len() == 0 => None,
         Some("py" | "pyw" | "pyc") => Some(Problem::PythonFile {}),
         Some("jinja" | "jinja2" | "j2") => {
-            let mut text =
-                alloc::vec![0; usize::try_from(source.total_len()).unwrap_or(MAX_TEMPLATE).min(MAX_TEMPLATE)];
+            let len = source.total_len().min(template::MAX as u64 + 1);
+            let mut text = alloc::vec![0; usize::try_from(len).unwrap_or_default()];
             let text = prefix(&source, &mut text)?;
             Some(template::judge(&String::from_utf8_lossy(text)))
         }
@@ -199,9 +199,6 @@ pub fn scan_named(source: impl ReadAt, name: &str, options: &Options<'_>) -> Res
     report.remarks.extend(problem.map(|problem| Remark { path: String::new(), offset: 0, problem }));
     Ok(report)
 }
-
-/// Longest template.
-const MAX_TEMPLATE: usize = 1 << 20;
 
 pub(crate) struct Files<'o> {
     options: &'o Options<'o>,

@@ -7,6 +7,7 @@ use core::ops::Range;
 use pickle_core::Error;
 use read_at::ReadAt;
 
+use crate::kept::Kept;
 use crate::problem::Problem;
 use crate::reader::Reader;
 use crate::wire::{Field, Fields};
@@ -54,7 +55,7 @@ const SAVED_MODEL: Kind = Kind(&[(2, &META_GRAPH)]);
 
 /// The operations of a `SavedModel`, `MetaGraphDef` or `GraphDef`: offsets and problems, at most `kept` of them. A file of another kind has none.
 pub(crate) fn scan(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
-    let mut found = Vec::new();
+    let mut found = Kept::new(kept);
     let mut reader = Reader::new(source);
     for kind in [&SAVED_MODEL, &META_GRAPH, &GRAPH] {
         // Messages that are open: there are at most as many as kinds below one another.
@@ -71,18 +72,16 @@ pub(crate) fn scan(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem
                     if !below.0.is_empty() {
                         open.push((below, Fields::new(range)));
                     } else if let Some(problem) = node(&mut reader, range.clone())?
-                        && found.len() < kept
-                        && !found.contains(&(range.start, problem.clone()))
+                        && !found.as_slice().contains(&(range.start, problem.clone()))
                     {
-                        found.push((range.start, problem));
+                        found.add(range.start, problem);
                     }
                 }
                 Some((_, Field::Number)) => {}
             }
         }
     }
-    found.sort_by_key(|(at, _)| *at);
-    Ok(found)
+    Ok(found.sorted())
 }
 
 /// A node: field 2 is its operation; the last one counts, as readers merge fields.
@@ -93,7 +92,7 @@ fn node(reader: &mut Reader<'_>, range: Range<u64>) -> Result<Option<Problem>, E
         if let (2, Field::Bytes(name)) = (number, field)
             && name.end - name.start <= MAX_NAME
         {
-            let bytes = reader.bytes(name.start, MAX_NAME.min(name.end - name.start))?;
+            let bytes = reader.bytes(name.start, name.end - name.start)?;
             operation = String::from_utf8_lossy(&bytes).into_owned();
         }
     }
@@ -148,15 +147,17 @@ mod tests {
         let found = |name: &[u8], attribute: &[u8]| {
             // Something before the node, so that offsets count.
             let node = field(1, &[field(2, name), field(5, attribute)].concat());
-            let bytes = [field(3, &[b'x'; 40]), node].concat();
+            let bytes = [field(3, &[b'x'; 100]).repeat(3), node].concat();
             let found = scan(&bytes.as_slice(), 10).expect("in memory");
             found.iter().map(|(at, problem)| (*at, problem.code())).collect::<Vec<_>>()
         };
         let print = b"PrintV2";
-        assert_eq!(found(print, b"to file://x"), [(46, "sc-graph-code")]);
+        assert_eq!(found(print, b"to file://x"), [(312, "sc-graph-code")]);
         assert_eq!(found(print, b"stderr"), []);
+        let two = [field(1, &field(2, print)), field(1, b"file://")].concat();
+        assert_eq!(scan(&two.as_slice(), 10).expect("in memory"), [], "of another node");
         assert_eq!(found(b"MatMul", b"to file://x"), []);
-        assert_eq!(found(b"PyFunc", b""), [(46, "sc-graph-code")]);
+        assert_eq!(found(b"PyFunc", b""), [(312, "sc-graph-code")]);
         assert_eq!(found(&b"PyFunc".repeat(2), b""), []);
         // Longer than any name: the one before it counts.
         let long =

@@ -8,11 +8,12 @@ use alloc::string::String;
 use pickle_core::Error;
 
 use crate::reader::Reader;
+use crate::template;
 
 /// Longest key.
 const MAX_KEY: usize = 64;
-/// Longest value of a string; a longer one is cut.
-const MAX_VALUE: usize = 1 << 20;
+/// Longest value of a string; of a longer one, the beginning is kept, which is longer than this.
+const MAX_VALUE: usize = template::MAX;
 
 /// The value of a key, as far as it is needed.
 pub(crate) enum Value {
@@ -122,7 +123,7 @@ mod tests {
 
     #[test]
     fn keys_are_found_between_other_bytes() {
-        let text = b"\xff\"\0\"a\" \"\\u0061\" :\n\"x\\ny\" \"a\": {} \"a\":[1] \"b\":1 \"a\" 5 \"a\":\"cut";
+        let text = b"\xff\"\0\"a\" \"\\u0061\" :\n\"x\\ny\" \"a\": {} \"a\":[1] \"a\":null \"a\":false \"a\":true \"b\":1 \"a\" 5 \"a\":\"cut";
         let mut found = Vec::new();
         let text = text.as_slice();
         let mut reader = Reader::new(&text);
@@ -134,6 +135,17 @@ mod tests {
             });
         })
         .expect("in memory");
-        assert_eq!(found, ["7 a x\ny", "25 a nothing", "33 a other", "53 a cut"]);
+        assert_eq!(
+            found,
+            [
+                "7 a x\ny",
+                "25 a nothing",
+                "33 a other",
+                "41 a nothing",
+                "50 a nothing",
+                "60 a other",
+                "81 a cut"
+            ]
+        );
     }
 }

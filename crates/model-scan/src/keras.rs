@@ -9,6 +9,7 @@ use read_at::ReadAt;
 use crate::denied;
 use crate::file::prefix;
 use crate::json::{self, Value};
+use crate::kept::Kept;
 use crate::problem::Problem;
 use crate::reader::Reader;
 
@@ -63,7 +64,8 @@ pub(crate) fn settings(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Pro
 
 /// What the configuration in a file names: offsets and problems, at most `kept` of them.
 pub(crate) fn scan(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
-    let (mut found, mut modules, mut is_keras) = (Vec::new(), Vec::new(), false);
+    // Modules are those of Keras if a class is named somewhere.
+    let (mut found, mut all, mut is_keras) = (Kept::new(kept), Kept::new(kept), false);
     let wanted = ["class_name", "module", "config", "registered_name", "function"];
     json::keys(&mut Reader::new(source), &wanted, |at, key, value| {
         is_keras |= key == "class_name";
@@ -77,24 +79,17 @@ pub(crate) fn scan(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem
                 Problem::KerasCode { name: cut(text) }
             }
             "module" => {
-                if let Some(problem) = module(text)
-                    && modules.len() < kept
-                {
-                    modules.push((at, problem));
+                if let Some(problem) = module(text) {
+                    all.add(at, problem);
                 }
                 return;
             }
             _ => return,
         };
-        if found.len() < kept {
-            found.push((at, problem));
-        }
+        all.add(at, problem.clone());
+        found.add(at, problem);
     })?;
-    if is_keras {
-        found.append(&mut modules);
-        found.sort_by_key(|(at, _)| *at);
-    }
-    Ok(found)
+    Ok(if is_keras { all } else { found }.sorted())
 }
 
 fn module(name: &str) -> Option<Problem> {
@@ -122,6 +117,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn as_many_as_are_kept_are_found_in_their_order() {
+        let text =
+            br#"{"module":"os","class_name":"Lambda","module":"sys","class_name":"Lambda"}"#.as_slice();
+        let found = |kept: usize| -> Vec<_> {
+            scan(&text, kept).expect("in memory").iter().map(|(at, problem)| (*at, problem.code())).collect()
+        };
+        let (module, class) = ("sc-keras-code", "sc-keras-layer");
+        assert_eq!(found(9), [(1, module), (15, class), (37, module), (52, class)]);
+        assert_eq!(found(1), [(1, module)]);
+    }
+
+    #[test]
     fn code_is_found_whatever_is_around_it() {
         let codes = |text: &[u8]| -> Vec<_> {
             settings(&text, 10).expect("in memory").iter().map(|(_, problem)| problem.code()).collect()
@@ -136,6 +143,8 @@ mod tests {
             ["sc-keras-code"]
         );
         assert_eq!(codes(br#"{"module":"os"}"#), [""; 0], "not of Keras");
+        assert_eq!(codes(br#"{"function":"tf.io.read_file"}"#), ["sc-keras-code"]);
+        assert_eq!(codes(br#"{"function":"tf.math.add","config":"add","registered_name":"f"}"#), [""; 0]);
         assert_eq!(codes(b"{\0\"\0"), ["sc-unopened"]);
     }
 }

@@ -16,6 +16,7 @@ mod findings;
 mod graph;
 mod json;
 mod keras;
+mod kept;
 mod legacy;
 mod numpy;
 mod problem;

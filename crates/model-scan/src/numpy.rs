@@ -61,6 +61,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn headers_are_read_up_to_their_limit() {
+        let data_of = |len: u32, more: &[u8]| {
+            let header = [b"'O'".as_slice(), &b" ".repeat(len as usize - 3)].concat();
+            let bytes = [MAGIC, &[2, 0], &len.to_le_bytes(), &header, more].concat();
+            match data(&bytes.as_slice()).expect("in memory") {
+                Data::Pickle(at) => Some(at),
+                Data::Elements | Data::Unknown => None,
+            }
+        };
+        assert_eq!((data_of(3, b"."), data_of(3, b"")), (Some(15), Some(15)));
+        assert_eq!((data_of(1 << 16, b"."), data_of((1 << 16) + 1, b".")), (Some((1 << 16) + 12), None));
+    }
+
+    #[test]
     fn types_that_could_be_objects_are_found() {
         for (header, objects) in [
             (b"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}".as_slice(), false),

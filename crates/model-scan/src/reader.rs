@@ -66,3 +66,26 @@ impl<'s> Reader<'s> {
         Ok(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_those_of_the_source_in_any_order() {
+        let bytes: Vec<u8> = (0..3 * WINDOW + 5).map(|idx| (idx % 251) as u8).collect();
+        let source = bytes.as_slice();
+        let mut reader = Reader::new(&source);
+        for at in
+            [0, WINDOW - 1, WINDOW, WINDOW + 7, WINDOW + 6, 2 * WINDOW + 9, 3, bytes.len() - 1, bytes.len()]
+        {
+            let rest = bytes.get(at..).expect("inside");
+            assert_eq!(reader.byte(at as u64).expect("in memory"), rest.first().copied(), "{at}");
+            let some = rest.get(..WINDOW + 1).unwrap_or(rest);
+            assert_eq!(reader.bytes(at as u64, WINDOW as u64 + 1).expect("in memory"), some, "{at}");
+            assert_eq!(reader.find(at as u64, 255).expect("in memory"), None);
+        }
+        assert_eq!(reader.find(0, 250).expect("in memory"), Some(250));
+        assert_eq!(reader.byte(u64::MAX).expect("in memory"), None);
+    }
+}

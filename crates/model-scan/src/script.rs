@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use pickle_core::Error;
 use read_at::ReadAt;
 
+use crate::kept::Kept;
 use crate::problem::Problem;
 use crate::reader::Reader;
 
@@ -30,7 +31,7 @@ const MAX_PATH: usize = 200;
 
 /// Operations in the text of a program: offsets and problems, at most `kept` of them.
 pub(crate) fn scan(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
-    let (mut reader, mut found) = (Reader::new(source), Vec::new());
+    let (mut reader, mut found) = (Reader::new(source), Kept::new(kept));
     let (mut path, mut start, mut at) = (String::new(), 0, 0);
     // Whether a name may go on: it has begun and no blank followed, or a dot is before.
     let mut is_open = false;
@@ -38,7 +39,7 @@ pub(crate) fn scan(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'_' => {
                 if !is_open {
-                    end(&mut path, start, kept, &mut found);
+                    end(&mut path, start, &mut found);
                     start = at;
                     is_open = true;
                 }
@@ -57,24 +58,24 @@ pub(crate) fn scan(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem
                 continue;
             }
             b'"' | b'\'' => {
-                end(&mut path, start, kept, &mut found);
+                end(&mut path, start, &mut found);
                 is_open = false;
                 at = string_end(&mut reader, at, byte)?;
                 continue;
             }
             _ => {
-                end(&mut path, start, kept, &mut found);
+                end(&mut path, start, &mut found);
                 is_open = false;
             }
         }
         at += 1;
     }
-    end(&mut path, start, kept, &mut found);
-    Ok(found)
+    end(&mut path, start, &mut found);
+    Ok(found.sorted())
 }
 
 /// Judges a path and forgets it.
-fn end(path: &mut String, start: u64, kept: usize, found: &mut Vec<(u64, Problem)>) {
+fn end(path: &mut String, start: u64, found: &mut Kept) {
     let mut parts = path.split('.');
     let (first, second, last) = (parts.next(), parts.next(), path.rsplit('.').next());
     let is_suspicious = match (first, second) {
@@ -85,8 +86,8 @@ fn end(path: &mut String, start: u64, kept: usize, found: &mut Vec<(u64, Problem
         _ => false,
     };
     let problem = Problem::ScriptOperation { operation: path.clone() };
-    if is_suspicious && found.len() < kept && !found.iter().any(|(_, known)| *known == problem) {
-        found.push((start, problem));
+    if is_suspicious && !found.as_slice().iter().any(|(_, known)| *known == problem) {
+        found.add(start, problem);
     }
     path.clear();
 }

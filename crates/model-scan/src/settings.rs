@@ -7,70 +7,64 @@ use pickle_core::Error;
 use read_at::ReadAt;
 
 use crate::json::{self, Value};
+use crate::kept::Kept;
 use crate::keras;
 use crate::problem::Problem;
 use crate::reader::Reader;
 use crate::template;
 
-/// Longest template.
-const MAX_TEMPLATE: u64 = 1 << 20;
-
 /// What a file of JSON or GGUF makes others run: offsets and problems, at most `kept` of them.
 pub(crate) fn scan(source: &dyn ReadAt, start: &[u8], kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
     if start.starts_with(b"GGUF") {
-        return gguf(&mut Reader::new(source), kept);
+        let mut found = Kept::new(kept);
+        gguf(&mut Reader::new(source), &mut found)?;
+        return Ok(found.sorted());
     }
     let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
     if text.first() != Some(&b'{') {
         return Ok(Vec::new());
     }
-    let mut found = Vec::new();
-    let mut add = |at, problem| {
-        if found.len() < kept {
-            found.push((at, problem));
-        }
-    };
+    let mut found = Kept::new(kept);
     let wanted = ["auto_map", "chat_template", "template", "class_name"];
     json::keys(&mut Reader::new(source), &wanted, |at, key, value| match (key, value) {
-        ("auto_map", Value::Other | Value::String(_)) => add(at, Problem::RemoteCode {}),
-        ("chat_template", Value::String(text)) => add(at, template::judge(text)),
+        ("auto_map", Value::Other | Value::String(_)) => found.add(at, Problem::RemoteCode {}),
+        ("chat_template", Value::String(text)) => found.add(at, template::judge(text)),
         // In a list of templates; other templates are no programs.
         ("template", Value::String(text)) => {
             let problem = template::judge(text);
-            if problem == (Problem::TemplateCode {}) {
-                add(at, problem);
+            if problem != (Problem::ChatTemplate {}) {
+                found.add(at, problem);
             }
         }
         ("class_name", Value::String(class)) if keras::has_code(class) => {
-            add(at, Problem::KerasLayer { class: class.clone() });
+            found.add(at, Problem::KerasLayer { class: class.clone() });
         }
         _ => {}
     })?;
-    Ok(found)
+    Ok(found.sorted())
 }
 
-/// Chat templates among the keys of a GGUF file.
-fn gguf(reader: &mut Reader<'_>, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
-    let mut found = Vec::new();
+/// Chat templates among the keys of a GGUF file, up to the first that cannot be read.
+fn gguf(reader: &mut Reader<'_>, found: &mut Kept) -> Result<(), Error> {
     let mut at = 16;
-    let Some(count) = number(reader, &mut at, 8)? else { return Ok(found) };
+    let Some(count) = number(reader, &mut at, 8)? else { return Ok(()) };
     for _ in 0..count {
-        let Some(len) = number(reader, &mut at, 8)? else { return Ok(found) };
+        let Some(len) = number(reader, &mut at, 8)? else { return Ok(()) };
         let key = reader.bytes(at, len.min(64))?;
         let here = at;
         at = at.saturating_add(len);
-        let Some(kind) = number(reader, &mut at, 4)? else { return Ok(found) };
-        if kind == 8 && key.starts_with(b"tokenizer.chat_template") && found.len() < kept {
+        let Some(kind) = number(reader, &mut at, 4)? else { return Ok(()) };
+        if kind == 8 && key.starts_with(b"tokenizer.chat_template") {
             let mut text = at;
-            let Some(len) = number(reader, &mut text, 8)? else { return Ok(found) };
-            let bytes = reader.bytes(text, len.min(MAX_TEMPLATE))?;
-            found.push((here, template::judge(&String::from_utf8_lossy(&bytes))));
+            let Some(len) = number(reader, &mut text, 8)? else { return Ok(()) };
+            let bytes = reader.bytes(text, len.min(template::MAX as u64 + 1))?;
+            found.add(here, template::judge(&String::from_utf8_lossy(&bytes)));
         }
         if !skip(reader, &mut at, kind)? {
-            return Ok(found);
+            return Ok(());
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Little-endian; `None` beyond the end.

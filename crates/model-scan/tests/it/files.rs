@@ -11,14 +11,19 @@ pub(crate) fn judged(bytes: &[u8]) -> (Format, Verdict) {
 
 /// A tar archive of one file, of the oldest kind: without a magic number.
 fn tar(name: &str, data: &[u8]) -> Vec<u8> {
+    [tar_member(name.as_bytes(), data, u8::into), vec![0; 1024]].concat()
+}
+
+/// A member of a tar archive; `value` is how its checksum takes bytes.
+pub(crate) fn tar_member(name: &[u8], data: &[u8], value: fn(u8) -> i64) -> Vec<u8> {
     let mut header = vec![0; 512];
-    header[..name.len()].copy_from_slice(name.as_bytes());
+    header[..name.len()].copy_from_slice(name);
     header[124..136].copy_from_slice(format!("{:011o}\0", data.len()).as_bytes());
     header[148..156].fill(b' ');
-    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    let sum: i64 = header.iter().copied().map(value).sum();
     header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
     let padding = data.len().next_multiple_of(512) - data.len();
-    [&header, data, &vec![0; padding + 1024]].concat()
+    [&header, data, &vec![0; padding]].concat()
 }
 
 /// A ZIP archive of one stored file.

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod files;
+mod members;
 mod memory;
 mod reports;
 mod rules;

@@ -29,7 +29,7 @@ fn vectors_stay_within_their_bounds() {
 }
 
 /// Deflate of `count` times the same byte, in blocks of a fixed code: 258 bytes take 13 bits, in zlib's wrapper without its checksum.
-fn bomb(byte: u8, count: usize) -> Vec<u8> {
+pub(crate) fn bomb(byte: u8, count: usize) -> Vec<u8> {
     let (mut bits, mut len) = (Vec::<u8>::from([0x78, 0x9c]), 0_u32);
     let mut put = |value: u32, width: u32| {
         for idx in 0..width {

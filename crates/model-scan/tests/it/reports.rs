@@ -123,6 +123,7 @@ fn names_of_files_tell_code_and_templates() {
         assert_eq!(judged(name, b"{{ x }}"), (safe, "sc-chat-template".to_owned(), "unknown"));
         assert_eq!(judged(name, b"{{ x.__class__ }}").1, "sc-template-code");
         assert_eq!(judged(name, b"").1, "");
+        assert_eq!(judged(name, &vec![b'x'; (1 << 20) + 1]).1, "sc-unopened", "too long to be judged");
     }
     assert_eq!(judged("model.txt", b"x = 1\n"), (safe, String::new(), "unknown"));
     assert_eq!(Problem::ChatTemplate {}.verdict(), safe);
