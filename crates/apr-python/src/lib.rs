@@ -58,7 +58,7 @@ mod _native {
     #[pymodule_export]
     use crate::gguf::{block_size, dequantize, gguf_header, gguf_metadata, gguf_save, quantize_rows};
     #[pymodule_export]
-    use crate::model_tensors::{ModelTensors, other_format};
+    use crate::model_tensors::{ModelTensors, format_of_file};
     #[pymodule_export]
     use crate::pipeline::build_pipeline;
     #[pymodule_export]

@@ -301,16 +301,13 @@ impl ModelTensors {
     }
 }
 
-/// The format of a model file, if it is none that `safe_open` or `open_sealed` opens.
+/// The format of a model in one file; none of a sealed file, of an index, and of a folder with safetensors files.
 #[pyfunction]
-pub fn other_format(path: PathBuf) -> Option<&'static str> {
+pub fn format_of_file(path: PathBuf) -> Option<&'static str> {
     // As model-file opens folders.
-    let path = ModelFile::foreign_in(&path).unwrap_or(path);
-    let regular = durable_file::open_regular(&path, u64::MAX).ok()?;
+    let inside = || durable_file::open_regular(&ModelFile::foreign_in(&path)?, u64::MAX).ok();
+    let regular = durable_file::open_regular(&path, u64::MAX).ok().or_else(inside)?;
     let len = regular.len();
     let kind = FileKind::of_source(&FileSource::with_len(regular.into_file(), len)).ok()?;
-    match kind.expected() {
-        ModelFormat::SafeTensors | ModelFormat::Sealed => None,
-        format => Some(format.name()),
-    }
+    kind.model().filter(|format| *format != ModelFormat::Sealed).map(ModelFormat::name)
 }

@@ -248,6 +248,19 @@ impl<R: ReadAt> ModelFile<R> {
 }
 
 impl<R: ReadAt> ModelFile<R> {
+    /// The version of the format, as [`Description::version`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`describe`](Self::describe).
+    pub fn version(&self) -> Result<Option<u32>, Error> {
+        match self.contents() {
+            #[cfg(feature = "gguf")]
+            Contents::Gguf(file) => Ok(Some(file.header()?.version())),
+            _ => Ok(self.format().version()),
+        }
+    }
+
     /// Warnings about the file, as text with a stable kind.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
@@ -303,11 +316,7 @@ impl<R: ReadAt> ModelFile<R> {
         };
         Ok(Description {
             format: self.format().name().to_string(),
-            version: match self.contents() {
-                #[cfg(feature = "gguf")]
-                Contents::Gguf(file) => Some(file.header()?.version()),
-                _ => self.format().version(),
-            },
+            version: self.version()?,
             file_size: self.file_len()?,
             #[cfg(feature = "apr")]
             model: self.declared_model(),

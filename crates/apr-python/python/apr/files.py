@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ._native import ModelTensors, SafetensorError, other_format, safe_open, shards
+from ._native import ModelTensors, SafetensorError, format_of_file, safe_open, shards
 from ._tables import table
 
 __all__ = ["ModelFiles", "open"]
@@ -42,14 +42,15 @@ class ModelFiles(Mapping[str, Any]):
         self._opened: dict[Path, safe_open | ModelTensors] = {}
         self._closed = False
         exclude = [exclude] if isinstance(exclude, str) else list(exclude)
-        self.format: str = other_format(path) or "safetensors"
-        files = None
+        found = format_of_file(path)
+        self.format: str = found or "safetensors"
+        self.path, files = Path(path), None
         if self.format == "safetensors":
             if key:
                 raise ValueError("a safetensors file has no nested objects that key could name")
-            self.path, files = shards(path, check=check)
+            if found is None:
+                self.path, files = shards(path, check=check)
         else:
-            self.path = Path(path)
             self._opened[self.path] = ModelTensors(
                 path, framework, device, key=key, exclude=exclude, void_as_bf16=void_as_bf16
             )

@@ -1,7 +1,6 @@
 //! Descriptions of files, without reading their payload.
 
 use alloc::sync::Arc;
-use std::collections::HashSet;
 use std::path::Path;
 
 use apr_container::{KeyHint, ModelInfo, prefix_len, v2};
@@ -9,8 +8,7 @@ use apr_crypto::VerifyingKey;
 use apr_sealed::{SealedHeader, StanzaKind};
 use gguf_core::{Endian, Value as GgufValue};
 use model_file::{
-    Contents, FileKind, Foreign, Gguf, ModelFile, ModelFormat, OpenOptions, ReadOptions, TensorDescription,
-    Warning,
+    Contents, FileKind, Foreign, Gguf, ModelFile, ModelFormat, OpenOptions, ReadOptions, Tensor, Warning,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -51,16 +49,17 @@ pub(crate) fn inspect<'py>(
         let opened = py.detach(|| ModelFile::open(path, &options)).map_err(|error| raise(error.into()))?;
         described(py, &opened).map_err(raise)?
     };
-    if let Some(folder) = source.path().filter(|path| path.is_dir()) {
-        return in_folder(folder);
-    }
-    let bytes = source.open().map_err(raise)?;
+    let bytes = match (source.open(), source.path()) {
+        (Ok(bytes), _) => bytes,
+        (Err(_), Some(folder)) if folder.is_dir() => return in_folder(folder),
+        (Err(refusal), _) => return Err(raise(refusal)),
+    };
     let kind = FileKind::of_source(&bytes).map_err(|error| raise(model_file::Error::from(error).into()))?;
     if let (Some(ModelFormat::Foreign(_)), Some(path)) = (kind.model(), source.path()) {
         // With the files beside it.
         return in_folder(path);
     }
-    let opened = py.detach(|| look(&bytes, &options)).map_err(raise)?;
+    let opened = py.detach(|| look(&bytes, kind, &options)).map_err(raise)?;
     described(py, &opened).map_err(raise)?
 }
 
@@ -69,30 +68,27 @@ fn described<'py, R: ReadAt>(
     py: Python<'py>,
     opened: &ModelFile<R>,
 ) -> Result<PyResult<Bound<'py, PyDict>>, Refusal> {
-    let description = opened.describe()?;
+    let (version, file_size) = (opened.version()?, opened.file_len()?);
+    let listed = match opened.contents() {
+        Contents::AprV1(_) | Contents::Sealed(_) => None,
+        _ => Some(opened.tensors()?),
+    };
     let dict = || {
         let dict = PyDict::new(py);
-        dict.set_item("format", &description.format)?;
-        if let Some(version) = description.version {
+        dict.set_item("format", opened.format().name())?;
+        if let Some(version) = version {
             dict.set_item("version", version)?;
         }
-        dict.set_item("file_size", description.file_size)?;
-        if !matches!(opened.contents(), Contents::AprV1(_) | Contents::Sealed(_)) {
-            let aliases: HashSet<&str> = match opened.contents() {
-                Contents::Foreign(file) => {
-                    file.model().aliases().iter().map(|alias| alias.name.as_str()).collect()
-                }
-                _ => HashSet::new(),
-            };
-            let first = description.tensors.iter().filter(|tensor| !aliases.contains(tensor.name.as_str()));
-            dict.set_item("tensors", tensors(py, first)?)?;
+        dict.set_item("file_size", file_size)?;
+        if let Some(listed) = &listed {
+            dict.set_item("tensors", tensors(py, listed)?)?;
         }
         match opened.contents() {
             Contents::AprV1(file) => add_apr_v1(&dict, opened, file.info())?,
             Contents::AprV2(file) => add_apr_v2(&dict, file.index())?,
             Contents::Sealed(header) => add_sealed(&dict, opened, header)?,
             Contents::Gguf(file) => add_gguf(&dict, file)?,
-            Contents::Foreign(file) => add_foreign(&dict, file, &description.warnings)?,
+            Contents::Foreign(file) => add_foreign(&dict, file, &opened.warnings())?,
             Contents::SafeTensors(_) => {}
         }
         dict.set_item("metadata", metadata(py, opened)?)?;
@@ -142,33 +138,31 @@ fn add_foreign(dict: &Bound<'_, PyDict>, file: &Foreign, warnings: &[Warning]) -
     dict.set_item("warnings", warnings.iter().map(|warning| &warning.message).collect::<Vec<_>>())
 }
 
-fn tensors<'py, 'd>(
-    py: Python<'py>,
-    tensors: impl IntoIterator<Item = &'d TensorDescription>,
-) -> PyResult<Bound<'py, PyDict>> {
+/// Those that are no other name of one before.
+fn tensors<'py>(py: Python<'py>, tensors: &[Tensor<'_>]) -> PyResult<Bound<'py, PyDict>> {
     let all = PyDict::new(py);
-    for tensor in tensors {
+    for tensor in tensors.iter().filter(|tensor| tensor.alias_of().is_none()) {
         let dict = PyDict::new(py);
-        dict.set_item("dtype", &tensor.dtype)?;
-        dict.set_item("shape", PyTuple::new(py, &tensor.shape)?)?;
-        dict.set_item("nbytes", tensor.bytes)?;
-        all.set_item(&tensor.name, dict)?;
+        dict.set_item("dtype", tensor.dtype().name())?;
+        dict.set_item("shape", PyTuple::new(py, tensor.shape())?)?;
+        dict.set_item("nbytes", tensor.byte_len())?;
+        all.set_item(tensor.name(), dict)?;
     }
     Ok(all)
 }
 
-/// Opens a file.
+/// Opens a file of a kind that was detected.
 pub(super) fn look<'b>(
     bytes: &Bytes<'b>,
+    kind: FileKind,
     options: &OpenOptions<'_>,
 ) -> Result<ModelFile<Bytes<'b>>, Refusal> {
-    let len = bytes.total_len();
-    let mut first = vec![0; len.min(FileKind::PREFIX as u64) as usize];
-    bytes.read_exact_at(0, &mut first).map_err(model_file::Error::from)?;
-    if FileKind::of_source(bytes).map_err(model_file::Error::from)?.model().is_none() {
+    if kind.model().is_none() {
         // What is no file at all is refused by the reader of the package's own format.
-        let first = first.get(..32).unwrap_or(&first);
-        return Err(match prefix_len(first, len, &options.read_options().apr) {
+        let len = bytes.total_len();
+        let mut first = vec![0; len.min(32) as usize];
+        bytes.read_exact_at(0, &mut first).map_err(model_file::Error::from)?;
+        return Err(match prefix_len(&first, len, &options.read_options().apr) {
             Err(error) if error.code() != "ac-magic" => error.into(),
             _ => Refusal::Said { code: "ac-magic", text: UNKNOWN.to_owned() },
         });

@@ -71,7 +71,8 @@ fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded,
     let bytes = source.open()?;
     let read = model_file::ReadOptions { apr: *options, ..model_file::ReadOptions::STRICT };
     let mut options = OpenOptions::new().with_read_options(read);
-    match FileKind::of_source(&bytes).map_err(model_file::Error::from)?.model() {
+    let kind = FileKind::of_source(&bytes).map_err(model_file::Error::from)?;
+    match kind.model() {
         Some(ModelFormat::AprV1) => options = options.with_access(keys.access()),
         Some(ModelFormat::AprV2) => keys.refuse_for("an .apr file of version 2")?,
         Some(ModelFormat::SafeTensors) => keys.refuse_for("a safetensors file")?,
@@ -82,7 +83,7 @@ fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded,
         Some(ModelFormat::Foreign(format)) => return Err(foreign(format.title())),
         None => {}
     }
-    let file = look(&bytes, &options).map_err(|refusal| or_damage(refusal, &bytes))?;
+    let file = look(&bytes, kind, &options).map_err(|refusal| or_damage(refusal, &bytes))?;
     let (signer, metadata) = match file.contents() {
         Contents::AprV1(file) => (file.signer().map(|signer| signer.as_signer().into()), None),
         Contents::AprV2(file) => (None, Some(metadata_of_v2(file.index().metadata(), MODEL_KEY))),

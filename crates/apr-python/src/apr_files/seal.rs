@@ -13,7 +13,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use read_at::{FileSource, ReadAt as _};
 
-use super::inspect::look;
 use super::keys::{password_of, recipients_of, signing_key_of};
 use super::refusal::Refusal;
 use super::source::{Bytes, open};
@@ -100,8 +99,9 @@ fn sealed(path: &Path, out: &Path, keys: &SealKeys, public: Texts, private: Text
 
 /// The tensors of the file and the bytes between them, if its header lists tensors.
 fn plan(file: &Bytes<'_>, len: u64) -> Result<Plan, Refusal> {
-    let tensors = look(file, &OpenOptions::new().with_read_options(ReadOptions::COMPAT))
-        .and_then(|file| tensors(&file));
+    let options = OpenOptions::new().with_read_options(ReadOptions::COMPAT);
+    let opened = ModelFile::read(Arc::clone(file), &options).map_err(Refusal::from);
+    let tensors = opened.and_then(|file| tensors(&file));
     // What its reader refuses may be sealed all the same.
     match Plan::of_file(len, tensors.unwrap_or_default()) {
         Ok(plan) => Ok(plan),
