@@ -55,6 +55,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn indexes_far_beyond_the_others_take_no_memory_between() {
+        let mut memo = Memo::default();
+        for (index, dense) in [(0, 1), (GAP + 1, 1), (GAP, GAP + 1), (2 * GAP, 2 * GAP + 1)] {
+            memo.put(index as u64, ValueId::NONE).expect("memory");
+            assert_eq!(memo.dense.len(), dense, "{index}");
+        }
+    }
+
+    #[test]
     fn distinct_indexes_are_counted_wherever_they_are() {
         let mut memo = Memo::default();
         let value = |idx| ValueId::new(idx).expect("in range");

@@ -132,12 +132,13 @@ fn magnitude(digits: &[u8], base: u32) -> Option<Vec<u32>> {
             after_digit = false;
             continue;
         }
-        pending = pending * base + char::from(*byte).to_digit(base)?;
-        scale *= base;
+        let digit = char::from(*byte).to_digit(base)?;
         after_digit = true;
-        if scale > u32::MAX / (base * base) {
+        if let Some(next) = scale.checked_mul(base) {
+            (pending, scale) = (pending * base + digit, next);
+        } else {
             multiply_add(&mut words, scale, pending);
-            (pending, scale) = (0, 1);
+            (pending, scale) = (digit, base);
         }
     }
     multiply_add(&mut words, scale, pending);

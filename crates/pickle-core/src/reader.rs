@@ -216,7 +216,7 @@ impl<R: ReadAt> Reader<R> {
         }
         let end = core::mem::replace(&mut self.position, start);
         self.begin_piece(u64::MAX);
-        if self.position > start {
+        if self.position != start {
             return self.line_from_here();
         }
         self.position = end;

@@ -247,8 +247,9 @@ impl Tree {
         Ok(Span { start: DECODED | start as u64, len: bytes.len() as u64 })
     }
 
+    /// The bytes of a span that has no range of the source.
     pub(crate) fn decoded(&self, span: Span) -> Option<&[u8]> {
-        let start = usize::try_from(span.start & !DECODED).ok().filter(|_| span.start & DECODED != 0)?;
+        let start = usize::try_from(span.start & !DECODED).ok()?;
         self.decoded.get(start..)?.get(..usize::try_from(span.len).ok()?)
     }
 
@@ -355,7 +356,8 @@ pub(crate) fn push<T>(list: &mut Vec<T>, value: T) -> Option<()> {
 }
 
 fn push_indexed<T>(list: &mut Vec<T>, value: T) -> Result<u32, Fault> {
-    let idx = u32::try_from(list.len()).ok().filter(|idx| *idx < u32::MAX).ok_or(Fault::Memory)?;
+    let idx =
+        u32::try_from(list.len()).ok().filter(|idx| idx.checked_add(1).is_some()).ok_or(Fault::Memory)?;
     push(list, value).ok_or(Fault::Memory)?;
     Ok(idx)
 }

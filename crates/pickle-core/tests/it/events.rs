@@ -17,6 +17,12 @@ fn every_way_to_call_is_reported() {
         (b"cm\nf\nNb.", &["0 GLOBAL m.f", "6 BUILD m.f", "7 STOP m.f"]),
         (b"cm\nc\n)RNa.", &["0 GLOBAL m.c", "6 REDUCE m.c()", "8 APPEND m.c()", "9 STOP m.c()"]),
         (b"]K\x00Ns.", &["4 SETITEM List", "5 STOP List"]),
+        (
+            b"\x96\x01\0\0\0\0\0\0\0aK\x01aK\0K\x01s.",
+            &["12 APPEND ByteArray", "17 SETITEM ByteArray", "18 STOP ByteArray"],
+        ),
+        (b"\x83\x01\x02.", &["0 EXT2 extension 513", "3 STOP extension 513"]),
+        (b"\x84\x01\x02\x03\x04.", &["0 EXT4 extension 67305985", "5 STOP extension 67305985"]),
         (b"Pid\n.", &["0 PERSID Persistent", "4 STOP Persistent"]),
         (b"\x97\x98.", &["0 NEXT_BUFFER Buffer", "2 STOP Buffer"]),
         // Reported, although no unpickler gets further.
@@ -64,10 +70,26 @@ fn frames_are_followed_by_opcodes_and_compared() {
         (9, b"]\x95\x01\0\0\0\0\0\0\0.", true),
         (2, b"].N", false),
         (3, b"].N", true),
+        (12, b"]\x95\x01\0\0\0\0\0\0\0N.", true),
+        // The bytes of a bytes object: after the frame, partly in it, in it.
+        (2, b"C\x02ab.", false),
+        (3, b"C\x02ab.", true),
+        (4, b"C\x02ab.", false),
     ] {
         let told = told(&[&frame(len), rest].concat());
         assert_eq!(told.iter().any(|event| event.ends_with("frame mismatch")), mismatch, "{len} {told:?}");
         assert!(told.last().is_some_and(|last| last.contains("STOP")), "{told:?}");
+    }
+}
+
+#[test]
+fn a_frame_of_a_file_is_there_as_a_whole() {
+    use pickle_core::{Framing, Limits, Machine};
+
+    for (len, error) in [(1, None), (2, None), (3, Some(("pk-truncated", Some(2))))] {
+        let pickle = [b"\x80\x04\x95".as_slice(), &[len, 0, 0, 0, 0, 0, 0, 0], b"N."].concat();
+        let machine = Machine::new(pickle.as_slice(), &Limits::DEFAULT);
+        assert_eq!(super::events(&mut machine.with_framing(Framing::File)).1, error, "{len}");
     }
 }
 
@@ -89,6 +111,12 @@ fn several_pickles_follow_each_other() {
     assert!(matches!(machine.tree().value(roots[1]), Value::Int(1001)));
     assert!(matches!(machine.tree().value(roots[4]), Value::List(keys) if !keys.is_empty()));
     assert!(machine.next_pickle().is_err(), "it has not ended");
+    // Nor is its frame.
+    let framed = b"\x80\x04\x95\x20\0\0\0\0\0\0\0N.\x80\x04\x95\x02\0\0\0\0\0\0\0N.";
+    let mut machine = Machine::new(framed.as_slice(), &Limits::DEFAULT);
+    machine.finish().expect("a pickle");
+    machine.next_pickle().expect("it has ended");
+    assert_eq!(super::events(&mut machine).0.len(), 1, "no mismatch");
     // The memo of one is not that of the next.
     let mut machine = Machine::new(b"Nq\0.h\0.".as_slice(), &Limits::DEFAULT);
     machine.finish().expect("a pickle");

@@ -104,6 +104,91 @@ fn lengths_are_computed_or_refused() {
     }
 }
 
+/// What is stored for an array of two elements of a type, if it is understood.
+fn content(dtype: &[u8]) -> Option<Content> {
+    stored(&wrapper(b"K\x02\x85", dtype, b".")).map(|(content, _)| content)
+}
+
+/// The same for the last `BUILD` of a stream.
+fn stored(stream: &[u8]) -> Option<(Content, Order)> {
+    let mut machine = Machine::new(stream, &Limits::DEFAULT);
+    let mut found = None;
+    while let Ok(event) = machine.next_event() {
+        if let EventKind::Build { target, .. } = event.kind {
+            found = raw_array(&machine, target).ok().flatten().map(|array| (array.content, array.order));
+        }
+    }
+    found
+}
+
+/// `dtype(code)` with subarray, names, fields and a size of 6.
+fn dtype(code: &str, layout: [&[u8]; 3], flags: u8) -> Vec<u8> {
+    let code = [&[0x8c, code.len() as u8], code.as_bytes()].concat();
+    [
+        &code,
+        b"\x89\x88\x87R(K\x03\x8c\x01|".as_slice(),
+        &layout.concat(),
+        &[b'K', 6, b'K', 1, b'K', flags],
+        b"tb",
+    ]
+    .concat()
+}
+
+/// A structure of one field.
+fn structure(field: &[u8], flags: u8) -> Vec<u8> {
+    let fields = [b"}\x8c\x01acnumpy\ndtype\n".as_slice(), field, b"K\0\x86s"].concat();
+    dtype("V6", [b"N", b"\x8c\x01a\x85", &fields], flags)
+}
+
+#[test]
+fn types_are_elements_or_objects_or_not_understood() {
+    const NONE: [&[u8]; 3] = [b"N"; 3];
+    let objects = dtype("O8", NONE, 0x3f);
+    for (number, (dtype, expected)) in [
+        (objects.clone(), Some(Content::Pickle)),
+        (dtype("V6", NONE, 0), Some(Content::Bytes(12))),
+        (dtype("|S6", NONE, 0), Some(Content::Bytes(12))),
+        (dtype("S6", NONE, 1), None),
+        (dtype("S6", [b"K\x01", b"N", b"N"], 0), None),
+        (dtype("f32", NONE, 0), Some(Content::Bytes(64))),
+        (dtype("f33", NONE, 0), None),
+        (dtype("f0", NONE, 0), None),
+        (structure(F4, 0), Some(Content::Bytes(12))),
+        (structure(F4, 1), None),
+        (structure(&objects, 1), Some(Content::Pickle)),
+        (structure(&objects, 0), None),
+        (structure(&dtype("x1", NONE, 0), 0), None),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert_eq!(content(&dtype), expected, "{number}");
+    }
+    // Structures of structures.
+    let nested = |depth: usize| (0..depth).fold(F4.to_vec(), |field, _| structure(&field, 0));
+    assert_eq!((content(&nested(7)), content(&nested(8))), (Some(Content::Bytes(12)), None));
+    let other = wrapper(b"K\x02\x85", F4, b".").replacen(b"cnumpy\ndtype", b"cnumpy\nDtype");
+    assert_eq!(stored(&other), None);
+}
+
+#[test]
+fn attributes_of_arrays_are_few_and_known() {
+    let bytes = Content::Bytes(8);
+    let with = |from: &[u8], to: &[u8]| stored(&wrapper(b"K\x02\x85", F4, b".").replacen(from, to));
+    let order = b"\x8c\x05order\x8c\x01C".as_slice();
+    assert_eq!(with(order, order), Some((bytes, Order::C)));
+    assert_eq!(with(order, b"\x8c\x05order\x8c\x01F"), Some((bytes, Order::Fortran)));
+    assert_eq!(with(order, b"\x8c\x05order\x8c\x01A"), None);
+    // A key of 65 bytes is none of them.
+    let long = [b"\x8cA".as_slice(), &[b'x'; 65], b"N"].concat();
+    assert_eq!(with(order, &long), Some((bytes, Order::C)));
+    let entries = |count: usize| with(order, &b"\x8c\x01xN".repeat(count));
+    assert_eq!((entries(62), entries(63)), (Some((bytes, Order::C)), None));
+    let states =
+        |count: usize| stored(&wrapper(b"K\x02\x85", F4, &[&b"}b".repeat(count), b".".as_slice()].concat()));
+    assert_eq!((states(3), states(4)), (Some((bytes, Order::C)), None));
+}
+
 #[test]
 fn bytes_inside_a_frame_are_refused() {
     let inner = &wrapper(b"K\x01\x85", F4, b"")[2..];

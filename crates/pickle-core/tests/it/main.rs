@@ -6,6 +6,7 @@ mod memory;
 mod properties;
 mod refusals;
 mod sources;
+mod trees;
 mod unpicklers;
 
 use std::path::{Path, PathBuf};
