@@ -119,8 +119,8 @@ mod tests {
 
     fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
         // The length as a varint that is longer than needed.
-        let len = bytes.len() as u8;
-        [&[number << 3 | 2, len | 0x80, 0], bytes].concat()
+        let len = bytes.len();
+        [&[number << 3 | 2, (len | 0x80) as u8, (len >> 7) as u8], bytes].concat()
     }
 
     #[test]
@@ -154,14 +154,13 @@ mod tests {
         let print = b"PrintV2";
         assert_eq!(found(print, b"to file://x"), [(312, "sc-graph-code")]);
         assert_eq!(found(print, b"stderr"), []);
-        let two = [field(1, &field(2, print)), field(1, b"file://")].concat();
+        let two = [field(3, &[b'x'; 100]), field(1, &field(2, print)), field(1, b"file://")].concat();
         assert_eq!(scan(&two.as_slice(), 10).expect("in memory"), [], "of another node");
         assert_eq!(found(b"MatMul", b"to file://x"), []);
         assert_eq!(found(b"PyFunc", b""), [(312, "sc-graph-code")]);
         assert_eq!(found(&b"PyFunc".repeat(2), b""), []);
         // Longer than any name: the one before it counts.
-        let long =
-            field(1, &[field(2, b"PyFunc"), [&[2 << 3 | 2, 0x81, 2][..], &[b'x'; 257]].concat()].concat());
+        let long = field(1, &[field(2, b"PyFunc"), field(2, &[b'x'; 257])].concat());
         assert_eq!(scan(&long.as_slice(), 10).expect("in memory").len(), 1);
         // As many as are kept.
         assert_eq!(

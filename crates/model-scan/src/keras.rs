@@ -143,6 +143,10 @@ mod tests {
             ["sc-keras-code"]
         );
         assert_eq!(codes(br#"{"module":"os"}"#), [""; 0], "not of Keras");
+        assert_eq!(codes(br#"{"module":"os.unknown","class_name":"f"}"#), ["sc-keras-code"]);
+        let long = alloc::format!(r#"{{"module":"{}","class_name":"f"}}"#, "m".repeat(300));
+        let module = Problem::KerasModule { module: "m".repeat(200) };
+        assert_eq!(scan(&long.as_bytes(), 10).expect("in memory"), [(1, module)]);
         assert_eq!(codes(br#"{"function":"tf.io.read_file"}"#), ["sc-keras-code"]);
         assert_eq!(codes(br#"{"function":"tf.math.add","config":"add","registered_name":"f"}"#), [""; 0]);
         assert_eq!(codes(b"{\0\"\0"), ["sc-unopened"]);

@@ -83,6 +83,8 @@ fn members_are_read_or_are_elements() {
             dangerous,
         ),
         (deflated("a", PAYLOAD), dangerous),
+        // No array, although the length of a header is where an array has it.
+        (deflated("a", &[b"K\0K\0NK\x01M\x02\0".as_slice(), b"0000", PAYLOAD].concat()), dangerous),
         (deflated("a", &[PAYLOAD, &[0; 5000]].concat()), dangerous),
     ]
     .iter()
@@ -266,6 +268,7 @@ fn no_read_that_fails_is_a_finding() {
             let source = Failing { bytes, left: Cell::new(reads) };
             match scan_file(&source, &Options::DEFAULT) {
                 Err(error) => assert_eq!(error.code(), "pk-read", "{reads}"),
+                Ok(_) if source.left.get() > reads => panic!("{reads}: not reported"),
                 Ok(_) => break,
             }
             reads += 1;
