@@ -96,7 +96,7 @@ fn module(name: &str) -> Option<Problem> {
     let root = name.split('.').next().unwrap_or_default();
     if PACKAGES.contains(&root) {
         None
-    } else if denied::reason(name, "").is_some() || denied::reason(root, "").is_some() {
+    } else if denied::reason(name, "").is_some() {
         Some(Problem::KerasCode { name: cut(name) })
     } else {
         Some(Problem::KerasModule { module: cut(name) })
