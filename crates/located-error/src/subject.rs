@@ -23,6 +23,8 @@ pub enum Subject {
     Field(Box<str>),
     /// An entry of a list of files.
     Entry(Box<str>),
+    /// A column of a table.
+    Column(Box<str>),
 }
 
 impl Subject {
@@ -44,6 +46,12 @@ impl Subject {
         Self::Entry(cut(name, KEPT).into())
     }
 
+    /// A column of a table.
+    #[must_use]
+    pub fn column(name: &str) -> Self {
+        Self::Column(cut(name, KEPT).into())
+    }
+
     /// A tensor whose name may not be UTF-8: other bytes are replaced.
     #[must_use]
     pub fn tensor_bytes(name: &[u8]) -> Self {
@@ -60,7 +68,11 @@ impl Subject {
     #[must_use]
     pub const fn name(&self) -> &str {
         match self {
-            Self::Tensor(name) | Self::Key(name) | Self::Field(name) | Self::Entry(name) => name,
+            Self::Tensor(name)
+            | Self::Key(name)
+            | Self::Field(name)
+            | Self::Entry(name)
+            | Self::Column(name) => name,
         }
     }
 
@@ -86,6 +98,7 @@ impl fmt::Display for Subject {
             Self::Key(name) => write!(f, "key {}", Quoted(name)),
             Self::Field(path) => write!(f, "in `{path}`"),
             Self::Entry(name) => write!(f, "entry {}", Quoted(name)),
+            Self::Column(name) => write!(f, "column {}", Quoted(name)),
         }
     }
 }
