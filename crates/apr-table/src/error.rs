@@ -1,0 +1,60 @@
+//! Kinds of errors.
+
+const DOWNLOAD: &str =
+    "the file is damaged or cut short: fetch it again, or write it again with the program that made it";
+
+located_error::errors! {
+    /// Why a table cannot be read.
+    pub struct Error caused by located_error::AnyCause;
+
+    /// What was wrong. Quantities are bytes unless the field says otherwise.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ErrorKind {
+        /// The bytes are no Arrow IPC stream or file: a message breaks a rule of the format, or the file ends inside one.
+        Arrow {} = "tb-arrow" (Invalid), "invalid Arrow IPC data" => DOWNLOAD;
+        /// The file is no Parquet file, or a page of it cannot be decoded.
+        Parquet {} = "tb-parquet" (Invalid), "invalid Parquet data" => DOWNLOAD;
+        /// The file ends inside a message.
+        Truncated {
+            /// Bytes that the message takes.
+            expected: u64,
+            /// Bytes that the file still has.
+            found: u64,
+        } = "tb-truncated" (Invalid), "truncated: expected {expected} bytes, found {found}" => DOWNLOAD;
+        /// A message, or a buffer of one when decompressed, is larger than this reader holds at once.
+        Limit {
+            /// What is limited.
+            what: &'static str,
+            /// The limit.
+            allowed: u64,
+            /// What the file declares.
+            found: u64,
+        } = "tb-limit" (Invalid), "{what} of {found} bytes is more than the limit of {allowed}"
+            => "write the table in smaller batches or row groups";
+        /// The values of a column are neither numbers nor booleans nor texts: dates, decimals, lists and structures are not read.
+        ColumnType {} = "tb-type" (Unsupported), "the type of the column is not supported"
+            => "leave the column out, or convert it to numbers or text before";
+        /// The table, or a batch of it, has other columns than it declared at the beginning.
+        Columns {} = "tb-columns" (Invalid), "a batch has other columns than the table" => DOWNLOAD;
+        /// The source failed.
+        Read {} = "tb-read" (Io), "cannot read the table" => "check that the file can be read";
+    }
+}
+
+impl Error {
+    pub(crate) fn caused(kind: ErrorKind, cause: impl core::error::Error + Send + Sync + 'static) -> Self {
+        let mut error = Self::from(kind);
+        error.0.cause = Some(Box::new(cause));
+        error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sound() {
+        assert_eq!(located_error::problems(ErrorKind::TABLE, "tb-"), [""; 0]);
+    }
+}

@@ -1,0 +1,18 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod batch;
+mod error;
+mod messages;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod table;
+mod unpanicked;
+mod value;
+
+pub use self::batch::{Batch, CellError, Problem};
+pub use self::error::{Error, ErrorKind};
+pub use self::table::Table;
+pub use self::value::{Accepted, Value};

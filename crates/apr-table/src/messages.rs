@@ -1,0 +1,180 @@
+//! Messages of an Arrow IPC stream, each measured before the library sees it.
+
+use std::io::Read;
+
+use arrow_array::RecordBatch;
+use arrow_buffer::Buffer;
+use arrow_ipc::convert::try_fb_to_schema;
+use arrow_ipc::reader::StreamDecoder;
+use arrow_ipc::{Message, root_as_message};
+use arrow_schema::{ArrowError, Schema};
+
+use crate::error::{Error, ErrorKind};
+use crate::unpanicked::unpanicked;
+
+/// What an Arrow IPC file begins with; behind it is a stream.
+const FILE_MAGIC: [u8; 8] = *b"ARROW1\0\0";
+/// What a message begins with, but for those of old writers.
+const CONTINUATION: [u8; 4] = [0xff; 4];
+/// Longest description of a message.
+const MAX_HEADER: u64 = 64 << 20;
+/// Longest body of a message, also when decompressed.
+const MAX_BODY: u64 = 2 << 30;
+/// Decompressed bytes that any message may have.
+const MIN_DECOMPRESSED: u64 = 32 << 20;
+/// Decompressed bytes that a message may have for each byte of its body.
+const MAX_RATIO: u64 = 1024;
+/// Length of a buffer's length before compressed bytes.
+const PREFIX: usize = 8;
+
+/// What ends a stream.
+const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+
+/// Record batches of a stream.
+pub(crate) struct Messages<R> {
+    input: R,
+    decoder: StreamDecoder,
+    schema: Schema,
+    /// What the decoder has not taken yet: a message without a body waits in it for the bytes behind.
+    pending: Buffer,
+    offset: u64,
+    is_at_end: bool,
+}
+
+impl<R: Read> Messages<R> {
+    /// Reads the schema.
+    pub(crate) fn open(input: R) -> Result<Self, Error> {
+        let mut messages = Self {
+            input,
+            decoder: StreamDecoder::new(),
+            schema: Schema::empty(),
+            pending: Buffer::default(),
+            offset: 0,
+            is_at_end: false,
+        };
+        let mut begin = messages.take(4)?;
+        if begin == FILE_MAGIC[..4] {
+            begin.extend(messages.take(4)?);
+            if begin != FILE_MAGIC {
+                return Err(Error::from(ErrorKind::Arrow {}).at(0));
+            }
+            begin = messages.take(4)?;
+        }
+        messages.pending = messages.message(begin)?.ok_or(ErrorKind::Arrow {})?;
+        Ok(messages)
+    }
+
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
+        loop {
+            let batch = unpanicked(|| self.decoder.decode(&mut self.pending));
+            let batch =
+                batch.unwrap_or_else(|| Err(ArrowError::IpcError("a length is impossible".to_owned())));
+            if let Some(batch) = batch.map_err(|error| self.invalid(error))? {
+                return Ok(Some(batch));
+            }
+            if self.is_at_end {
+                return Ok(None);
+            }
+            let begin = self.take(4)?;
+            self.pending = match self.message(begin)? {
+                Some(message) => message,
+                None => {
+                    self.is_at_end = true;
+                    END.as_slice().into()
+                }
+            };
+        }
+    }
+
+    fn invalid(&self, error: ArrowError) -> Error {
+        Error::caused(ErrorKind::Arrow {}, error).at(self.offset)
+    }
+
+    /// A whole message whose first bytes are these; nothing at the end of the stream.
+    fn message(&mut self, begin: Vec<u8>) -> Result<Option<Buffer>, Error> {
+        if begin.is_empty() {
+            return Ok(None);
+        }
+        let mut bytes = begin;
+        if bytes == CONTINUATION {
+            self.append(4, &mut bytes)?;
+        }
+        let len = bytes.last_chunk::<4>().map_or(0, |len| u32::from_le_bytes(*len));
+        if len == 0 {
+            return Ok(None);
+        }
+        within("the description of a message", len.into(), MAX_HEADER)
+            .map_err(|error| error.at(self.offset))?;
+        let mut header = Vec::new();
+        self.append(len.into(), &mut header)?;
+        let message = root_as_message(&header)
+            .map_err(|error| self.invalid(ArrowError::ParseError(error.to_string())))?;
+        if let Some(schema) = message.header_as_schema() {
+            self.schema = try_fb_to_schema(schema).map_err(|error| self.invalid(error))?;
+        }
+        // A negative one is beyond the limit.
+        let body_len = u64::try_from(message.bodyLength()).unwrap_or(u64::MAX);
+        within("the body of a message", body_len, MAX_BODY).map_err(|error| error.at(self.offset))?;
+        bytes.extend_from_slice(&header);
+        let body_at = bytes.len();
+        self.append(body_len, &mut bytes)?;
+        let body = bytes.get(body_at..).unwrap_or_default();
+        check_buffers(&message, body).map_err(|error| error.at(self.offset))?;
+        Ok(Some(Buffer::from_vec(bytes)))
+    }
+
+    /// So many bytes, or none at the end of the source.
+    fn take(&mut self, len: u64) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        match self.append(len, &mut bytes) {
+            Err(error) if bytes.is_empty() && matches!(error.kind(), ErrorKind::Truncated { .. }) => {
+                Ok(bytes)
+            }
+            Err(error) => Err(error),
+            Ok(()) => Ok(bytes),
+        }
+    }
+
+    /// Appends so many bytes. Memory grows with the bytes that arrive.
+    fn append(&mut self, len: u64, bytes: &mut Vec<u8>) -> Result<(), Error> {
+        let found = self.input.by_ref().take(len).read_to_end(bytes);
+        let found = found.map_err(|error| Error::caused(ErrorKind::Read {}, error).at(self.offset))? as u64;
+        if found < len {
+            return Err(Error::from(ErrorKind::Truncated { expected: len, found }).at(self.offset));
+        }
+        self.offset += len;
+        Ok(())
+    }
+}
+
+fn within(what: &'static str, found: u64, allowed: u64) -> Result<(), Error> {
+    match found <= allowed {
+        true => Ok(()),
+        false => Err(ErrorKind::Limit { what, allowed, found }.into()),
+    }
+}
+
+/// Buffers lie in the body, and declare their length when decompressed if they are compressed: the library trusts both.
+fn check_buffers(message: &Message<'_>, body: &[u8]) -> Result<(), Error> {
+    let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
+    let Some(batch) = message.header_as_record_batch().or(dictionary) else { return Ok(()) };
+    let allowed = MIN_DECOMPRESSED.max((body.len() as u64).saturating_mul(MAX_RATIO)).min(MAX_BODY);
+    let mut total = 0_u64;
+    for buffer in batch.buffers().into_iter().flatten() {
+        let place = usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
+        let bytes = place.and_then(|(begin, len)| body.get(begin..begin.checked_add(len)?));
+        let bytes = bytes.ok_or(ErrorKind::Arrow {})?;
+        if bytes.is_empty() || batch.compression().is_none() {
+            continue;
+        }
+        let len = bytes.first_chunk::<PREFIX>().ok_or(ErrorKind::Arrow {})?;
+        // -1: as it is.
+        total = total.saturating_add(u64::try_from(i64::from_le_bytes(*len)).unwrap_or(0));
+        within("the decompressed body of a message", total, allowed)?;
+    }
+    Ok(())
+}

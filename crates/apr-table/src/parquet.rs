@@ -1,0 +1,73 @@
+//! Rows of Parquet files.
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::errors::ParquetError;
+use parquet::file::reader::ChunkReader;
+
+use crate::error::{Error, ErrorKind};
+use crate::unpanicked::unpanicked;
+
+/// Most rows that are decoded at once.
+const BATCH: usize = 8192;
+
+/// The rows of a file, from the first.
+pub(crate) struct Rows {
+    state: State,
+    schema: SchemaRef,
+}
+
+/// Begins to read the columns, or all of them.
+type Begin = dyn FnOnce(Option<&[usize]>) -> Result<ParquetRecordBatchReader, ParquetError>;
+
+enum State {
+    /// Nothing was read but the footer.
+    Opened(Box<Begin>),
+    Reading(ParquetRecordBatchReader),
+    Ended,
+}
+
+impl Rows {
+    pub(crate) fn open(source: impl ChunkReader + 'static) -> Result<Self, Error> {
+        let builder = guarded(|| ParquetRecordBatchReaderBuilder::try_new(source))?.with_batch_size(BATCH);
+        let schema = builder.schema().clone();
+        let begin = move |wanted: Option<&[usize]>| {
+            let mask = match wanted {
+                Some(wanted) => ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied()),
+                None => ProjectionMask::all(),
+            };
+            builder.with_projection(mask).build()
+        };
+        Ok(Self { state: State::Opened(Box::new(begin)), schema })
+    }
+
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// The next rows of the columns, of all without a choice; the choice counts in the first call.
+    pub(crate) fn next_batch(&mut self, wanted: Option<&[usize]>) -> Result<Option<RecordBatch>, Error> {
+        // It has ended unless this call succeeds.
+        let mut reader = match core::mem::replace(&mut self.state, State::Ended) {
+            State::Opened(begin) => guarded(|| begin(wanted))?,
+            State::Reading(reader) => reader,
+            State::Ended => return Ok(None),
+        };
+        let batch = guarded(|| reader.next().transpose())?;
+        if batch.is_some() {
+            self.state = State::Reading(reader);
+        }
+        Ok(batch)
+    }
+}
+
+fn guarded<T, E: core::error::Error + Send + Sync + 'static>(
+    make: impl FnOnce() -> Result<T, E>,
+) -> Result<T, Error> {
+    match unpanicked(make) {
+        Some(result) => result.map_err(|error| Error::caused(ErrorKind::Parquet {}, error)),
+        None => Err(ErrorKind::Parquet {}.into()),
+    }
+}
