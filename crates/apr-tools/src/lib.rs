@@ -11,12 +11,12 @@ mod args;
 mod codes;
 mod commands;
 mod report;
+mod tables;
 mod terminal;
 
 mod architecture;
 mod checkpoints;
 mod code_files;
-mod csv;
 mod detached;
 mod error;
 mod file_digest;

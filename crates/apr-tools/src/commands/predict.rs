@@ -13,7 +13,6 @@ use apr_models::{InputKind, OutputKind, Predictions};
 use self::answer::Asked;
 use self::report::Report;
 use crate::args::{CompatArg, ForceArg, PayloadArgs};
-use crate::csv::{Dialect, Header, Input};
 use crate::detached::DetachedArgs;
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{Model, NamedModel, Source};
@@ -21,6 +20,7 @@ use crate::output::{Destination, Overwrite, Run};
 use crate::report::List;
 use crate::sealed_file::tell_cost;
 use crate::secrets::KeysArgs;
+use crate::tables::{Dialect, Header, Input};
 use crate::terminal::Console;
 
 const AFTER_HELP: &str = "If the model knows the names of its features and the table has a header, columns are taken by name and \

@@ -15,11 +15,11 @@ use self::algorithms::{Algorithm, Job};
 use self::data::Data;
 use crate::args::{CompressionArg, WriteArgs};
 use crate::commands::convert::remark_on_size;
-use crate::csv::{Dialect, Input};
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::Format;
 use crate::output::ending::Ending;
 use crate::output::{Output, Run};
+use crate::tables::{Dialect, Input};
 use crate::terminal::Console;
 
 const AFTER_HELP: &str = "`apr train ALGORITHM --help` has the settings of each. Metadata of the file are the settings, the names of \

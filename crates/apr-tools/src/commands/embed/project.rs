@@ -12,9 +12,9 @@ use super::file::{Format, ModelFile, Signature};
 use super::service;
 use super::template::Values;
 use crate::commands::predict;
-use crate::csv;
 use crate::error::{CODE_USAGE, Failure};
 use crate::input::NamedModel;
+use crate::tables;
 use crate::terminal::escape;
 
 const MANIFEST: &str = include_str!("template/Cargo.toml.txt");
@@ -327,7 +327,7 @@ impl Filling<'_> {
         values.part("narrow", answer.line == Line::Narrow);
         values.part("wide", answer.line == Line::Wide);
         values.part("show", answer.says == Says::Numbers);
-        values.text("missing", format!("{:?}", csv::MISSING));
+        values.text("missing", format!("{:?}", tables::MISSING));
         values.part("number_file", uses_numbers(answer));
     }
 

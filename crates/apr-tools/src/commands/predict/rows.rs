@@ -3,9 +3,9 @@
 use apr_models::{Accepts, InputKind, Predictions, Samples};
 
 use super::answer::Asked;
-use crate::csv::{self, CsvTable, Dialect, Input, number};
 use crate::error::{CODE_TABLE_COLUMNS, Failure};
 use crate::input::NamedModel;
+use crate::tables::{self, CsvTable, Dialect, Input, number};
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::plural;
@@ -91,7 +91,7 @@ fn columns(known: &NamedModel, table: &CsvTable, console: &Console) -> Result<Ve
             .filter_map(|column| names.get(column).cloned())
             .collect();
         if !unused.is_empty() {
-            console.remark(format_args!("not among the features: {}", csv::listed(&unused)));
+            console.remark(format_args!("not among the features: {}", tables::listed(&unused)));
         }
         return Ok(columns);
     }
@@ -110,10 +110,10 @@ fn columns(known: &NamedModel, table: &CsvTable, console: &Console) -> Result<Ve
 }
 
 /// The number in a cell of a table for a pipeline, or its error. If the model accepts missing values, a cell may be empty or a
-/// marker of a missing value ([`csv::is_missing`]).
+/// marker of a missing value ([`tables::is_missing`]).
 fn wide_number(cell: &str, accepts: Accepts) -> Result<f64, String> {
     let text = cell.trim();
-    if accepts != Accepts::Finite && csv::is_missing(text) {
+    if accepts != Accepts::Finite && tables::is_missing(text) {
         return Ok(f64::NAN);
     }
     if text.is_empty() {

@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Read};
 use apr_models::{Predictions, Samples};
 
 use super::answer::Asked;
-use crate::csv::{CsvTable, Dialect, Input};
 use crate::error::{CODE_IO, CODE_TABLE_SYNTAX, Failure, Place};
+use crate::tables::{CsvTable, Dialect, Input};
 
 /// Maximum texts per batch.
 const BATCH: usize = 256;

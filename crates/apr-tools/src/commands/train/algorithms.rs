@@ -339,7 +339,7 @@ fn logistic_regression(args: &LogisticRegressionArgs, data: &Data) -> Result<Tra
     let (ids, names) = table.classes()?;
     if names.len() != 2 {
         let what = format!("a logistic regression tells two classes apart, the target has {}", names.len());
-        let failure = Failure::new(CODE_USAGE, what).because(crate::csv::listed(names));
+        let failure = Failure::new(CODE_USAGE, what).because(crate::tables::listed(names));
         return Err(failure.help("naive-bayes and mlp take any number of classes"));
     }
     let &LogisticRegressionArgs { l2, max_iter } = args;

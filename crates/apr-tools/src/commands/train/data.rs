@@ -3,8 +3,8 @@
 use apr_models::{Matrix, Vector};
 
 use crate::commands::predict::texts;
-use crate::csv::{CsvTable, Dialect, Input, number};
 use crate::error::{CODE_TABLE_COLUMNS, CODE_USAGE, Failure};
+use crate::tables::{CsvTable, Dialect, Input, number};
 
 /// What an algorithm predicts of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

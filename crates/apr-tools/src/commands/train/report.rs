@@ -71,7 +71,7 @@ impl Report<'_> {
             line("target", escape::cut(target, 60));
         }
         if let Some(classes) = self.data.class_names() {
-            line("classes", crate::csv::listed(classes));
+            line("classes", crate::tables::listed(classes));
         }
         for (name, setting) in &self.trained.hyperparameters {
             line(&escaped(name), value::line(setting, Some(100)));

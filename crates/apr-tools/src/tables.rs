@@ -1,12 +1,14 @@
 //! A table of comma-separated values: columns by name or number, cells as numbers.
 
+mod csv;
+
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::{CsvReader, Record};
+use self::csv::{CsvReader, Record};
 use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, Failure, Place};
 use crate::foreign;
 use crate::terminal::escape;

@@ -4,11 +4,8 @@
 //! Records end in LF or CR LF. Whatever has two readings is refused with its place: a table read wrongly gives predictions that
 //! look right.
 
-mod table;
-
 use std::io::{self, Read};
 
-pub(crate) use self::table::{CsvTable, Dialect, Header, Input, MISSING, is_missing, listed, number};
 use crate::error::{CODE_IO, CODE_TABLE_SYNTAX, Failure, Place};
 
 /// Longest record in bytes, so that an endless line is refused rather than collected.
