@@ -27,6 +27,8 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
         model_file::ErrorKind::TABLE,
         apr_convert::ErrorKind::TABLE,
         apr_quant::ErrorKind::TABLE,
+        #[cfg(feature = "tables")]
+        apr_table::ErrorKind::TABLE,
         pickle_core::ErrorKind::TABLE,
         zip_core::ErrorKind::TABLE,
         zip_core::Problem::TABLE,

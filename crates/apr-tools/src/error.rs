@@ -54,10 +54,13 @@ impl From<Category> for Exit {
     }
 }
 
-/// Where in a table; lines and columns count from 1.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where in a table; lines, rows and columns count from 1.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    line: u64,
+    /// Of a text.
+    line: Option<u64>,
+    /// Of a table that is no text.
+    row: Option<u64>,
     column: Option<u64>,
     /// Name of the column.
     name: Option<String>,
@@ -65,7 +68,12 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn line(line: u64) -> Self {
-        Self { line, column: None, name: None }
+        Self { line: Some(line), ..Self::default() }
+    }
+
+    #[cfg(feature = "tables")]
+    pub(crate) fn row(row: u64) -> Self {
+        Self { row: Some(row), ..Self::default() }
     }
 
     pub(crate) fn in_column(mut self, column: u64) -> Self {
@@ -81,7 +89,10 @@ impl Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}", self.line)?;
+        match (self.line, self.row) {
+            (Some(line), _) => write!(f, "line {line}")?,
+            (None, row) => write!(f, "row {}", row.unwrap_or_default())?,
+        }
         if let Some(column) = self.column {
             write!(f, ", column {column}")?;
         }
@@ -337,6 +348,8 @@ impl Serialize for Failure {
             #[serde(skip_serializing_if = "Option::is_none")]
             line: Option<u64>,
             #[serde(skip_serializing_if = "Option::is_none")]
+            row: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
             column: Option<u64>,
             #[serde(skip_serializing_if = "Option::is_none")]
             column_name: Option<&'a str>,
@@ -354,7 +367,8 @@ impl Serialize for Failure {
             tensor: details.tensor.as_deref(),
             key: details.key.as_deref(),
             offset: details.offset,
-            line: place.map(|place| place.line),
+            line: place.and_then(|place| place.line),
+            row: place.and_then(|place| place.row),
             column: place.and_then(|place| place.column),
             column_name: place.and_then(|place| place.name.as_deref()),
             why: details.why.as_deref(),

@@ -1,127 +1,111 @@
-//! A table of comma-separated values: columns by name or number, cells as numbers.
+//! Tables: columns by name or number, rows as numbers. Comma-separated values, JSON lines, Arrow IPC and Parquet.
 
+#[cfg(feature = "tables")]
+mod columns;
 mod csv;
+mod input;
+mod json_lines;
+mod number;
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io::{BufReader, Read};
+use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-
+#[cfg(feature = "tables")]
+use self::columns::{Columns, Stop};
 use self::csv::{CsvReader, Record};
+use self::input::Content;
+pub(crate) use self::input::{Dialect, Header, Input};
+use self::json_lines::JsonLines;
+pub(crate) use self::number::{Accepts, MISSING, Number, number};
 use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, Failure, Place};
-use crate::foreign;
 use crate::terminal::escape;
 use crate::terminal::human;
 
-/// How other programs write that a value is missing.
-pub(crate) const MISSING: [&str; 7] = ["na", "n/a", "nan", "null", "none", "nil", "?"];
-
-/// How a table is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Args)]
-pub(crate) struct Dialect {
-    /// The character between columns, or `tab`.
-    #[arg(long, value_name = "C", default_value = ",", value_parser = delimiter)]
-    pub(crate) delimiter: u8,
-    /// Whether the first line names the columns: auto is if no cell of it is a number.
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
-    pub(crate) header: Header,
-}
-
-/// Whether the first line names the columns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Header {
-    #[default]
-    Auto,
-    Yes,
-    No,
-}
-
-fn delimiter(text: &str) -> Result<u8, &'static str> {
-    match *text.as_bytes() {
-        _ if matches!(text, "tab" | "\\t") => Ok(b'\t'),
-        [byte] if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"\"\r\n.+-".contains(&byte) => {
-            Ok(byte)
-        }
-        _ => Err("write one character such as `,` or `;`, or `tab`"),
-    }
-}
-
-/// Where a table or a list of texts comes from.
-pub(crate) struct Input {
-    label: PathBuf,
-    read: Box<dyn Read>,
-}
-
-impl Input {
-    /// Opens a regular file; `-` is standard input.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be opened.
-    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let read: Box<dyn Read> = match path.as_os_str() == "-" {
-            true => Box::new(io::stdin()),
-            false => Box::new(open(path)?),
-        };
-        Ok(Self { label: path.to_owned(), read })
-    }
-
-    pub(crate) fn label(&self) -> &Path {
-        &self.label
-    }
-}
-
-fn open(path: &Path) -> Result<File, Failure> {
-    let regular = durable_file::open_regular(path, u64::MAX)?;
-    let len = regular.len();
-    let mut file = regular.into_file();
-    let failed = |error: io::Error| Failure::io("read", path, &error);
-    match foreign::of_open(&mut file, len).map_err(failed)? {
-        None => {}
-        Some(kind) if kind.foreign().is_some_and(foreign_format::Format::is_text) => {}
-        Some(kind) => return Err(foreign::refusal(kind, "text", path)),
-    }
-    file.seek(SeekFrom::Start(0)).map_err(failed)?;
-    Ok(file)
-}
-
-impl Read for Input {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.read.read(buf)
-    }
-}
-
-/// A table whose records all have as many fields as the first one.
-pub(crate) struct CsvTable {
-    csv: CsvReader<Input>,
+/// A table whose rows all have as many columns as the first one.
+pub(crate) struct Table {
+    rows: Rows,
     label: PathBuf,
     names: Option<Vec<String>>,
     n_columns: usize,
+    /// Of the row behind those that were given last.
+    failure: Option<Failure>,
 }
 
-impl CsvTable {
-    /// Reads the first line. A table without any line has no columns.
+enum Rows {
+    Csv(CsvReader<BufReader<Box<dyn Read>>>),
+    JsonLines(JsonLines<BufReader<Box<dyn Read>>>),
+    #[cfg(feature = "tables")]
+    Columns(Box<Columns>),
+}
+
+/// What is read of each row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'w> {
+    /// Columns of numbers.
+    pub(crate) numbers: &'w [usize],
+    pub(crate) accepts: Accepts,
+    /// A column of texts.
+    pub(crate) text: Option<usize>,
+}
+
+/// Rows of numbers, and a text of each.
+#[derive(Debug, Default)]
+pub(crate) struct Taken<T> {
+    pub(crate) n_rows: usize,
+    pub(crate) numbers: Vec<T>,
+    pub(crate) texts: Vec<Text>,
+}
+
+/// A cell as it was written, with the place of its row.
+pub(crate) type Text = (Place, String);
+
+impl Table {
+    /// Reads what the columns are. A table without any row may have none.
     ///
     /// # Errors
     ///
     /// If the table cannot be read.
     pub(crate) fn open(input: Input, dialect: Dialect) -> Result<Self, Failure> {
         let label = input.label().to_owned();
-        let mut csv = CsvReader::new(input, dialect.delimiter);
-        let first = csv.next().map_err(|failure| failure.in_file(&label))?;
-        let Some(first) = first else { return Ok(Self { csv, label, names: None, n_columns: 0 }) };
-        let n_columns = first.len();
-        let is_header = match dialect.header {
-            Header::Yes => true,
-            Header::No => false,
-            Header::Auto => looks_like_names(first),
+        let in_table = |failure: Failure| failure.in_file(&label);
+        let rows = match input.content {
+            Content::Text(mut text) => match is_json(&mut text) {
+                true => Rows::JsonLines(JsonLines::open(text).map_err(in_table)?),
+                false => Rows::Csv(CsvReader::new(text, dialect.delimiter)),
+            },
+            #[cfg(feature = "tables")]
+            Content::Arrow(stream) => Rows::Columns(Box::new(Columns::arrow(stream).map_err(in_table)?)),
+            #[cfg(feature = "tables")]
+            Content::Parquet(file) => Rows::Columns(Box::new(Columns::parquet(file).map_err(in_table)?)),
+            #[cfg(not(feature = "tables"))]
+            content => return Err(content.refused_as("comma-separated values", &label)),
         };
-        let names = is_header.then(|| first.fields().map(|name| name.trim().to_owned()).collect());
-        if !is_header {
-            csv.repeat();
+        let mut table = Self { rows, label, names: None, n_columns: 0, failure: None };
+        table.names = match &mut table.rows {
+            Rows::JsonLines(lines) => Some(lines.names().to_vec()),
+            #[cfg(feature = "tables")]
+            Rows::Columns(columns) => Some(columns.names().to_vec()),
+            Rows::Csv(csv) => {
+                let Some(first) = csv.next().map_err(|failure| failure.in_file(&table.label))? else {
+                    return Ok(table);
+                };
+                table.n_columns = first.len();
+                let is_header = match dialect.header {
+                    Header::Yes => true,
+                    Header::No => false,
+                    Header::Auto => looks_like_names(first),
+                };
+                let names = is_header.then(|| first.fields().map(|name| name.trim().to_owned()).collect());
+                if !is_header {
+                    csv.repeat();
+                }
+                names
+            }
+        };
+        if let Some(names) = &table.names {
+            table.n_columns = names.len();
         }
-        Ok(Self { csv, label, names, n_columns })
+        Ok(table)
     }
 
     pub(crate) fn n_columns(&self) -> usize {
@@ -161,16 +145,70 @@ impl CsvTable {
         }
     }
 
-    /// The next record.
+    /// Takes the next rows, at most `limit` and at least one; none at the end. It does not wait for more than have arrived.
     ///
     /// # Errors
     ///
-    /// If the input cannot be read, breaks a rule of the format, or the record has more or fewer fields than the first
-    /// line.
-    pub(crate) fn next(&mut self) -> Result<Option<&Record>, Failure> {
+    /// If the input cannot be read or breaks a rule of its format, a row has more or fewer columns than the first one, or a cell is not an
+    /// accepted number. Rows before the one at fault are given first.
+    pub(crate) fn next_rows<T: Number>(
+        &mut self,
+        wanted: Wanted<'_>,
+        limit: usize,
+    ) -> Result<Taken<T>, Failure> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        let mut taken = Taken { n_rows: 0, numbers: Vec::new(), texts: Vec::new() };
+        let result = match &mut self.rows {
+            #[cfg(feature = "tables")]
+            Rows::Columns(columns) => columns.take(wanted, limit, &mut taken).map_err(|stop| match stop {
+                Stop::Table(failure) => failure.in_file(&self.label),
+                Stop::Cell { what, place, column } => self.cell_failure(what, place, column),
+            }),
+            _ => self.next_records(wanted, limit, &mut taken),
+        };
+        match result {
+            Err(failure) if taken.n_rows > 0 => self.failure = Some(failure),
+            other => other?,
+        }
+        Ok(taken)
+    }
+
+    fn next_records<T: Number>(
+        &mut self,
+        wanted: Wanted<'_>,
+        limit: usize,
+        taken: &mut Taken<T>,
+    ) -> Result<(), Failure> {
+        while taken.n_rows < limit && (taken.n_rows == 0 || self.rows.has_buffered()) {
+            let Some(record) = self.next_record()? else { break };
+            let (line, begin) = (record.line(), taken.numbers.len());
+            for &column in wanted.numbers {
+                match T::parse(record.field(column), wanted.accepts) {
+                    Ok(value) => taken.numbers.push(value),
+                    Err(what) => {
+                        taken.numbers.truncate(begin);
+                        return Err(self.cell_failure(what, Place::line(line), column));
+                    }
+                }
+            }
+            let text = wanted.text.map(|column| record.field(column).to_owned());
+            taken.texts.extend(text.map(|text| (Place::line(line), text)));
+            taken.n_rows += 1;
+        }
+        Ok(())
+    }
+
+    fn next_record(&mut self) -> Result<Option<&Record>, Failure> {
         let (label, expected) = (&self.label, self.n_columns);
-        let record = self.csv.next().map_err(|failure| failure.in_file(label))?;
-        match record {
+        let record = match &mut self.rows {
+            Rows::Csv(csv) => csv.next(),
+            Rows::JsonLines(lines) => lines.next(),
+            #[cfg(feature = "tables")]
+            Rows::Columns(_) => Ok(None),
+        };
+        match record.map_err(|failure| failure.in_file(label))? {
             Some(record) if record.len() != expected => {
                 let found = human::plural(record.len() as u64, "column");
                 let what = format!("this line has {found}, the first one {expected}");
@@ -181,69 +219,36 @@ impl CsvTable {
         }
     }
 
-    /// Appends what `number` reads in these columns of the next record; `false` at the end.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`next`](Self::next); what `number` says of a cell.
-    pub(crate) fn next_numbers<T>(
-        &mut self,
-        columns: &[usize],
-        number: impl Fn(&str) -> Result<T, String>,
-        out: &mut Vec<T>,
-    ) -> Result<bool, Failure> {
-        // Looked up again after the record is borrowed, so that a failure can name the column.
-        let Some(record) = self.next()? else { return Ok(false) };
-        let line = record.line();
-        for &column in columns {
-            match number(record.field(column)) {
-                Ok(value) => out.push(value),
-                Err(what) => return Err(self.cell_failure(what, line, column)),
-            }
-        }
-        Ok(true)
-    }
-
     /// The failure of a cell.
-    pub(crate) fn cell_failure(&self, what: String, line: u64, column: usize) -> Failure {
+    pub(crate) fn cell_failure(&self, what: String, place: Place, column: usize) -> Failure {
         let name = self.names.as_ref().and_then(|names| names.get(column)).map(String::as_str);
-        let place = Place::line(line).in_column(column as u64 + 1).named(name);
+        let place = place.in_column(column as u64 + 1).named(name);
         Failure::new(CODE_TABLE_CELL, what).in_file(&self.label).placed(place)
     }
+}
 
+impl Rows {
     /// Whether the next record has arrived already.
-    pub(crate) fn has_buffered(&mut self) -> bool {
-        self.csv.has_buffered()
-    }
-}
-
-/// The finite number in a cell, or what is wrong with it.
-pub(crate) fn number(cell: &str) -> Result<f32, String> {
-    let text = cell.trim();
-    if text.is_empty() {
-        return Err("the cell is empty".to_owned());
-    }
-    match text.parse::<f32>() {
-        Ok(value) if value.is_finite() => Ok(value),
-        // Digits that come out infinite were a number once.
-        Ok(_) if text.bytes().any(|byte| byte.is_ascii_digit()) => {
-            Err(format!("`{}` is beyond what a 32-bit float can hold", escape::cut(text, 60)))
+    fn has_buffered(&mut self) -> bool {
+        match self {
+            Self::Csv(csv) => csv.has_buffered(),
+            Self::JsonLines(lines) => lines.has_buffered(),
+            #[cfg(feature = "tables")]
+            Self::Columns(_) => false,
         }
-        Ok(_) => Err(format!("`{text}` is not a finite number")),
-        Err(_) => Err(format!("`{}` is not a number", escape::cut(text, 60))),
     }
 }
 
-/// Whether a cell says that there is no value.
-pub(crate) fn is_missing(cell: &str) -> bool {
-    let cell = cell.trim();
-    cell.is_empty() || MISSING.iter().any(|missing| cell.eq_ignore_ascii_case(missing))
+/// Whether a text is JSON lines: no table of comma-separated values begins with a brace.
+fn is_json(text: &mut BufReader<Box<dyn Read>>) -> bool {
+    text.buffer().trim_ascii_start().starts_with(b"{")
 }
 
 /// Whether a first line holds names: no number, no sign of a missing value, and not only blanks.
 fn looks_like_names(record: &Record) -> bool {
     let is_blank = |cell: &str| cell.trim().is_empty();
-    let is_value = |cell: &str| cell.trim().parse::<f32>().is_ok() || (!is_blank(cell) && is_missing(cell));
+    let is_mark = |cell: &str| MISSING.iter().any(|missing| cell.trim().eq_ignore_ascii_case(missing));
+    let is_value = |cell: &str| cell.trim().parse::<f32>().is_ok() || is_mark(cell);
     !record.fields().any(is_value) && !record.fields().all(is_blank)
 }
 
@@ -259,9 +264,9 @@ pub(crate) fn listed(names: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn table(text: &'static str, header: Header) -> Result<CsvTable, Failure> {
-        let input = Input { label: "t.csv".into(), read: Box::new(text.as_bytes()) };
-        CsvTable::open(input, Dialect { delimiter: b',', header })
+    fn table(text: &'static str, header: Header) -> Result<Table, Failure> {
+        let input = Input { label: "t.csv".into(), content: Content::of(Box::new(text.as_bytes())).unwrap() };
+        Table::open(input, Dialect { delimiter: b',', header })
     }
 
     #[test]
@@ -304,10 +309,10 @@ mod tests {
         ] {
             let text = format!("a,b\n1,2\n3,{cell}\n").leak();
             let mut table = table(text, Header::Auto).unwrap();
-            let mut row = Vec::new();
-            assert!(table.next_numbers(&[1, 0], number, &mut row).unwrap());
-            assert_eq!(row, [2.0, 1.0]);
-            let failure = table.next_numbers(&[1], number, &mut row).unwrap_err();
+            let wanted = |numbers| Wanted { numbers, accepts: Accepts::Finite, text: None };
+            let taken = table.next_rows::<f32>(wanted(&[1, 0]), 9).unwrap();
+            assert_eq!(taken.numbers, [2.0, 1.0]);
+            let failure = table.next_rows::<f32>(wanted(&[1]), 9).unwrap_err();
             let block = failure.block(crate::terminal::Style::PLAIN);
             assert!(block.contains(part) && block.contains("line 3, column 2 (b)"), "{block}");
         }
@@ -319,7 +324,7 @@ mod tests {
         for text in ["1,2\n3\n", "1,2\n3,4,5\n", "a,b\n1\n"] {
             let mut table = table(text, Header::Auto).unwrap();
             let failure = loop {
-                match table.next() {
+                match table.next_record() {
                     Ok(record) => assert!(record.is_some(), "{text}"),
                     Err(failure) => break failure,
                 }

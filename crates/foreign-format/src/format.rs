@@ -40,8 +40,10 @@ const PICKLE: &str = "convert its arrays, which runs nothing in it: `apr convert
 const LLAMA_CPP: &str = "this format was replaced by GGUF in 2023: download a GGUF version of the model";
 const UNPACK: &str = "unpack it first";
 const NO_MODEL: &str = "this file holds no model: name a model file";
+const TABLE_READ: &str =
+    "this file holds a table, not a model; `apr train --data` and `apr predict --input` read it";
 const TABLE: &str = "this file holds a table, not a model; as training data or input rows, save it as CSV: \
-     pandas.read_parquet(FILE).to_csv(OUT, index=False), or read_feather, read_orc, read_excel";
+     pandas.read_orc(FILE).to_csv(OUT, index=False), or read_excel";
 const DOWNLOAD: &str = "the server sent an error or login page instead of the model: check the address and the access rights, then download it \
      again";
 
@@ -85,9 +87,9 @@ formats! {
     Ggml, "ggml", "a GGML model", LLAMA_CPP;
 
     /// Apache Parquet.
-    Parquet, "parquet", "an Apache Parquet table", TABLE;
+    Parquet, "parquet", "an Apache Parquet table", TABLE_READ;
     /// Apache Arrow, Feather.
-    Arrow, "arrow", "an Apache Arrow table (Feather)", TABLE;
+    Arrow, "arrow", "an Apache Arrow table (Feather)", TABLE_READ;
     /// Apache ORC.
     Orc, "orc", "an Apache ORC table", TABLE;
     /// Apache Avro.

@@ -41,7 +41,7 @@ pub(crate) struct Args {
 /// Arguments of every algorithm.
 #[derive(Debug, clap::Args)]
 struct CommonArgs {
-    /// A file of comma-separated values, or of lines for texts; `-` for standard input.
+    /// A table (comma-separated values, JSON lines, Arrow IPC, Parquet), or lines of text; `-` for standard input.
     #[arg(long, value_name = "TABLE")]
     data: PathBuf,
     /// The new .apr file, or `-` for standard output.

@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use crate::error::{CODE_IO, CODE_TABLE_SYNTAX, Failure, Place};
 
 /// Longest record in bytes, so that an endless line is refused rather than collected.
-const MAX_RECORD: usize = 16 << 20;
+pub(super) const MAX_RECORD: usize = 16 << 20;
 
 /// Bytes asked for at once.
 const CHUNK: usize = 64 << 10;
@@ -81,10 +81,17 @@ impl Record {
         self.text.get(begin..end).unwrap_or_default()
     }
 
-    fn clear(&mut self, line: u64) {
+    /// Empties it for the record of that line.
+    pub(super) fn clear(&mut self, line: u64) {
         self.text.clear();
         self.ends.clear();
         self.line = line;
+    }
+
+    /// Adds a field.
+    pub(super) fn push(&mut self, field: &str) {
+        self.text.push_str(field);
+        self.end_field();
     }
 
     fn end_field(&mut self) {

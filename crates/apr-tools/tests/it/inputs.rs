@@ -85,8 +85,8 @@ fn other_formats_are_named() {
     let files: &[(&str, &[u8], &str, &str)] = &[
         ("m.zip", &archive(&["model.safetensors"]), "a ZIP archive", "unzip"),
         ("logs.gz", &gzip(), "a gzip file", "gunzip"),
-        ("t.parquet", b"PAR1\x15\x04\x15\x10\x15\x14\x4c", "Parquet", "to_csv"),
-        ("t.arrow", b"ARROW1\0\0\xff\xff\xff\xff", "Arrow", "to_csv"),
+        ("t.parquet", b"PAR1\x15\x04\x15\x10\x15\x14\x4c", "Parquet", "apr train --data"),
+        ("t.arrow", b"ARROW1\0\0\xff\xff\xff\xff", "Arrow", "apr train --data"),
         ("t.csv", b"age,size\n1,2\n3,4\n", "CSV", "apr train"),
         (
             "lfs.safetensors",
@@ -181,9 +181,9 @@ fn cut_files_of_other_programs_are_refused_by_their_readers() {
 #[test]
 fn a_table_of_another_format_is_named() {
     let sandbox = Sandbox::empty();
-    sandbox.write("t.parquet", b"PAR1\x15\x04\x15\x10\x15\x14\x4c");
+    sandbox.write("t.orc", b"ORC\x0a\x1c\x0a\x02\x08\x01\x12");
     sandbox.write("t.xlsx", &archive(&["[Content_Types].xml", "xl/workbook.xml"]));
-    for (name, title) in [("t.parquet", "Apache Parquet"), ("t.xlsx", "Office document")] {
+    for (name, title) in [("t.orc", "Apache ORC"), ("t.xlsx", "Office document")] {
         let args = ["train", "linear-regression", "--data", name, "--target", "y", "-o", "m.apr"];
         let ran = sandbox.run(&args);
         assert_eq!(ran.exit, 6, "{}", ran.stderr);

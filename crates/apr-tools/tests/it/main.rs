@@ -7,6 +7,7 @@ extern crate alloc;
 
 mod apr_files;
 mod checkpoints;
+mod columnar;
 mod contract;
 mod conversions;
 mod detached;

@@ -5,9 +5,8 @@ use apr_models::{Accepts, InputKind, Predictions, Samples};
 use super::answer::Asked;
 use crate::error::{CODE_TABLE_COLUMNS, Failure};
 use crate::input::NamedModel;
-use crate::tables::{self, CsvTable, Dialect, Input, number};
+use crate::tables::{self, Dialect, Input, Number, Table, Wanted};
 use crate::terminal::Console;
-use crate::terminal::escape;
 use crate::terminal::human::plural;
 
 /// Maximum rows per batch.
@@ -27,62 +26,45 @@ pub(super) fn ask(
     take: &mut dyn FnMut(Predictions) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let path = input.label().to_owned();
-    let mut table = CsvTable::open(input, dialect)?;
+    let mut table = Table::open(input, dialect)?;
     if table.n_columns() == 0 {
         console.remark("the table has no rows");
         return Ok(());
     }
     let columns = columns(known, &table, console).map_err(|failure| failure.in_file(&path))?;
-    let mut n_before = 0;
     if asked.input_kind == InputKind::F64 {
-        let accepts = known.model.capabilities().accepts();
-        return in_batches(
-            &mut table,
-            &columns,
-            |cell| wide_number(cell, accepts),
-            |n_rows, values| {
-                let answers = asked.predict(Samples::F64(&values), n_rows);
-                let answers = answers.map_err(|error| error.offset_rows(n_before))?;
-                n_before += n_rows;
-                take(answers)
-            },
-        );
+        let wanted = Wanted { numbers: &columns, accepts: known.model.capabilities().accepts(), text: None };
+        let mut n_before = 0;
+        return in_batches(&mut table, wanted, |n_rows, values: Vec<f64>| {
+            let answers = asked.predict(Samples::F64(&values), n_rows);
+            let answers = answers.map_err(|error| error.offset_rows(n_before))?;
+            n_before += n_rows;
+            take(answers)
+        });
     }
-    in_batches(&mut table, &columns, number, |n_rows, values| {
+    let wanted = Wanted { numbers: &columns, accepts: Accepts::Finite, text: None };
+    in_batches(&mut table, wanted, |n_rows, values: Vec<f32>| {
         take(asked.predict(Samples::F32(&values), n_rows)?)
     })
 }
 
 /// Passes the rows of the table to `take`, as many at a time as have arrived: their number and the values of their columns.
-fn in_batches<T>(
-    table: &mut CsvTable,
-    columns: &[usize],
-    number: impl Fn(&str) -> Result<T, String>,
+fn in_batches<T: Number>(
+    table: &mut Table,
+    wanted: Wanted<'_>,
     mut take: impl FnMut(usize, Vec<T>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let mut values = Vec::new();
     loop {
-        let (mut n_rows, mut outcome) = (0, Ok(true));
-        while n_rows < BATCH && (n_rows == 0 || table.has_buffered()) {
-            outcome = table.next_numbers(columns, &number, &mut values);
-            if !matches!(outcome, Ok(true)) {
-                break;
-            }
-            n_rows += 1;
-        }
-        // Rows before one that cannot be read are answered, however the input arrived.
-        values.truncate(n_rows * columns.len());
-        if n_rows > 0 {
-            take(n_rows, core::mem::take(&mut values))?;
-        }
-        if !outcome? {
+        let taken = table.next_rows(wanted, BATCH)?;
+        if taken.n_rows == 0 {
             return Ok(());
         }
+        take(taken.n_rows, taken.numbers)?;
     }
 }
 
 /// The columns of the features, in their order.
-fn columns(known: &NamedModel, table: &CsvTable, console: &Console) -> Result<Vec<usize>, Failure> {
+fn columns(known: &NamedModel, table: &Table, console: &Console) -> Result<Vec<usize>, Failure> {
     let found = table.n_columns();
     if let (Some(features), Some(names)) = (&known.features, table.names()) {
         let columns = features.iter().map(|feature| table.column(feature)).collect::<Result<Vec<_>, _>>()?;
@@ -106,27 +88,5 @@ fn columns(known: &NamedModel, table: &CsvTable, console: &Console) -> Result<Ve
             Err(Failure::new(CODE_TABLE_COLUMNS, what))
         }
         _ => Ok((0..found).collect()),
-    }
-}
-
-/// The number in a cell of a table for a pipeline, or its error. If the model accepts missing values, a cell may be empty or a
-/// marker of a missing value ([`tables::is_missing`]).
-fn wide_number(cell: &str, accepts: Accepts) -> Result<f64, String> {
-    let text = cell.trim();
-    if accepts != Accepts::Finite && tables::is_missing(text) {
-        return Ok(f64::NAN);
-    }
-    if text.is_empty() {
-        return Err("the cell is empty".to_owned());
-    }
-    let shown = escape::cut(text, 60);
-    match text.parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok(value),
-        Ok(_) if text.bytes().any(|byte| byte.is_ascii_digit()) => {
-            Err(format!("`{shown}` is beyond what a 64-bit float can hold"))
-        }
-        Ok(value) if accepts == Accepts::Anything => Ok(value),
-        Ok(_) => Err(format!("`{shown}` is not a finite number")),
-        Err(_) => Err(format!("`{shown}` is not a number")),
     }
 }

@@ -1,12 +1,12 @@
 //! Lines, or cells of a column, as texts.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead as _, Read as _};
 
 use apr_models::{Predictions, Samples};
 
 use super::answer::Asked;
 use crate::error::{CODE_IO, CODE_TABLE_SYNTAX, Failure, Place};
-use crate::tables::{CsvTable, Dialect, Input};
+use crate::tables::{Accepts, Dialect, Input, Table, Wanted};
 
 /// Maximum texts per batch.
 const BATCH: usize = 256;
@@ -56,18 +56,22 @@ pub(crate) fn each(
     take: &mut dyn FnMut(String, bool) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let Some(column) = column else { return lines(input, take) };
-    let mut table = CsvTable::open(input, dialect)?;
-    let column = table.column(column)?;
-    while let Some(record) = table.next()? {
-        let text = record.field(column).to_owned();
-        take(text, table.has_buffered())?;
+    let mut table = Table::open(input, dialect)?;
+    let wanted = Wanted { numbers: &[], accepts: Accepts::Finite, text: Some(table.column(column)?) };
+    loop {
+        let taken = table.next_rows::<f32>(wanted, BATCH)?;
+        if taken.n_rows == 0 {
+            return Ok(());
+        }
+        for (number, (_, text)) in (1..).zip(taken.texts) {
+            take(text, number < taken.n_rows)?;
+        }
     }
-    Ok(())
 }
 
 fn lines(input: Input, take: &mut dyn FnMut(String, bool) -> Result<(), Failure>) -> Result<(), Failure> {
     let label = input.label().to_owned();
-    let mut input = BufReader::with_capacity(64 << 10, input);
+    let mut input = input.text()?;
     for number in 1.. {
         let mut line = Vec::new();
         let read = input.by_ref().take(MAX_LINE + 1).read_until(b'\n', &mut line);

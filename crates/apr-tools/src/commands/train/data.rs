@@ -4,7 +4,7 @@ use apr_models::{Matrix, Vector};
 
 use crate::commands::predict::texts;
 use crate::error::{CODE_TABLE_COLUMNS, CODE_USAGE, Failure};
-use crate::tables::{CsvTable, Dialect, Input, number};
+use crate::tables::{Accepts, Dialect, Input, Table as Rows, Text, Wanted, number};
 
 /// What an algorithm predicts of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Data {
             }
         };
         let path = input.label().to_owned();
-        let mut table = CsvTable::open(input, dialect)?;
+        let mut table = Rows::open(input, dialect)?;
         let needs = target.map(|(needs, _)| needs);
         let target = target.map(|(_, name)| table.column(name)).transpose()?;
         let dropped = dropped.iter().map(|name| table.column(name)).collect::<Result<Vec<_>, _>>()?;
@@ -186,26 +186,25 @@ impl Table {
     }
 }
 
-/// A target as it was written, with its line.
-type Cell = (u64, String);
+/// Rows read at once.
+const BATCH: usize = 8192;
 
 fn read_rows(
-    table: &mut CsvTable,
+    table: &mut Rows,
     columns: &[usize],
     target: Option<usize>,
-) -> Result<(Matrix, Vec<Cell>), Failure> {
+) -> Result<(Matrix, Vec<Text>), Failure> {
+    let wanted = Wanted { numbers: columns, accepts: Accepts::Finite, text: target };
     let (mut values, mut cells) = (Vec::new(), Vec::new());
     let mut n_rows = 0;
-    while let Some(record) = table.next()? {
-        let line = record.line();
-        for &column in columns {
-            match number(record.field(column)) {
-                Ok(value) => values.push(value),
-                Err(what) => return Err(table.cell_failure(what, line, column)),
-            }
+    loop {
+        let taken = table.next_rows::<f32>(wanted, BATCH)?;
+        if taken.n_rows == 0 {
+            break;
         }
-        cells.extend(target.map(|column| (line, record.field(column).trim().to_owned())));
-        n_rows += 1;
+        values.extend(taken.numbers);
+        cells.extend(taken.texts.into_iter().map(|(place, text)| (place, text.trim().to_owned())));
+        n_rows += taken.n_rows;
     }
     if n_rows == 0 {
         return Err(Failure::new(CODE_TABLE_COLUMNS, "the table has no rows"));
@@ -213,20 +212,21 @@ fn read_rows(
     Ok((Matrix::from_vec(n_rows, columns.len(), values)?, cells))
 }
 
-fn is_number(cell: Option<&Cell>) -> bool {
+fn is_number(cell: Option<&Text>) -> bool {
     cell.is_some_and(|(_, cell)| number(cell).is_ok())
 }
 
-fn numbers(cells: &[Cell], column: usize, table: &CsvTable) -> Result<Vector, Failure> {
-    let numbers =
-        cells.iter().map(|(line, cell)| number(cell).map_err(|what| table.cell_failure(what, *line, column)));
+fn numbers(cells: &[Text], column: usize, table: &Rows) -> Result<Vector, Failure> {
+    let numbers = cells
+        .iter()
+        .map(|(place, cell)| number(cell).map_err(|what| table.cell_failure(what, place.clone(), column)));
     Ok(Vector::from_vec(numbers.collect::<Result<_, _>>()?))
 }
 
 /// Classes in the order of their names: of numbers by value, of words by their characters.
-fn classes(cells: &[Cell], column: usize, table: &CsvTable) -> Result<Target, Failure> {
-    if let Some((line, _)) = cells.iter().find(|(_, cell)| cell.is_empty()) {
-        return Err(table.cell_failure("the cell is empty".to_owned(), *line, column));
+fn classes(cells: &[Text], column: usize, table: &Rows) -> Result<Target, Failure> {
+    if let Some((place, _)) = cells.iter().find(|(_, cell)| cell.is_empty()) {
+        return Err(table.cell_failure("the cell is empty".to_owned(), place.clone(), column));
     }
     let mut names: Vec<String> = cells.iter().map(|(_, cell)| cell.clone()).collect();
     names.sort_unstable();

@@ -1,0 +1,98 @@
+//! Rows of tables that are stored by columns: Arrow IPC and Parquet.
+
+use std::fs::File;
+use std::io::Read;
+
+use apr_table::{Accepted, Batch, CellError, Error, Table};
+
+use super::number::{Accepts, Number};
+use super::{Taken, Wanted};
+use crate::error::{Failure, Place};
+
+/// Such a table.
+pub(super) struct Columns {
+    table: Table<'static>,
+    /// What is left of the last batch.
+    batch: Option<Batch>,
+    is_chosen: bool,
+}
+
+/// Why rows cannot be taken.
+pub(super) enum Stop {
+    Table(Failure),
+    Cell { what: String, place: Place, column: usize },
+}
+
+impl Columns {
+    pub(super) fn arrow(source: impl Read + 'static) -> Result<Self, Failure> {
+        Ok(Self::new(Table::arrow(source)?))
+    }
+
+    pub(super) fn parquet(file: File) -> Result<Self, Failure> {
+        Ok(Self::new(Table::parquet(file)?))
+    }
+
+    fn new(table: Table<'static>) -> Self {
+        Self { table, batch: None, is_chosen: false }
+    }
+
+    pub(super) fn names(&self) -> &[String] {
+        self.table.names()
+    }
+
+    /// Takes the next rows, at most `limit`, until the first one at fault.
+    pub(super) fn take<T: Number>(
+        &mut self,
+        wanted: Wanted<'_>,
+        limit: usize,
+        taken: &mut Taken<T>,
+    ) -> Result<(), Stop> {
+        let Some(batch) = self.next_batch(wanted)? else { return Ok(()) };
+        let mut rows = batch.slice(0, limit);
+        if batch.n_rows() > limit {
+            self.batch = Some(batch.slice(limit, batch.n_rows()));
+        }
+        let accepted = Accepted {
+            missing: wanted.accepts != Accepts::Finite,
+            infinite: wanted.accepts == Accepts::Anything,
+        };
+        let mut result = Ok(());
+        // Another column may have a cell at fault before the first one that is found.
+        while let Err(error) = rows.append_rows(wanted.numbers, accepted, &mut taken.numbers) {
+            rows = rows.slice(0, usize::try_from(error.row - rows.first_row()).unwrap_or_default());
+            result = Err(error.into());
+        }
+        if let Some(column) = wanted.text {
+            for row in 0..rows.n_rows() {
+                let place = Place::row(rows.first_row() + row as u64 + 1);
+                taken.texts.push((place, rows.text(row, column)?.unwrap_or_default().into_owned()));
+            }
+        }
+        taken.n_rows = rows.n_rows();
+        result
+    }
+
+    fn next_batch(&mut self, wanted: Wanted<'_>) -> Result<Option<Batch>, Error> {
+        if !core::mem::replace(&mut self.is_chosen, true) {
+            let columns: Vec<usize> = wanted.numbers.iter().copied().chain(wanted.text).collect();
+            self.table.choose(&columns)?;
+        }
+        match self.batch.take() {
+            Some(batch) => Ok(Some(batch)),
+            None => self.table.next_batch(),
+        }
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Table(error.into())
+    }
+}
+
+impl From<CellError> for Stop {
+    fn from(error: CellError) -> Self {
+        let place = Place::row(error.row + 1);
+        Self::Cell { what: error.problem.to_string(), place, column: error.column }
+    }
+}
