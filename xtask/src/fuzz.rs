@@ -177,6 +177,8 @@ fn vectors_of(target: &str) -> PathBuf {
         "quant" => "quantization",
         // Files of other formats, most of them archives or pickles.
         "zip" | "pickle" | "foreign" => "import",
+        // Tables are no models: those of the crate that reads them.
+        "table" => return PathBuf::from("crates/apr-table/tests/data"),
         // Of every format.
         "model" => "",
         format => format,
@@ -187,14 +189,14 @@ fn vectors_of(target: &str) -> PathBuf {
 /// Suffix of a vector's sidecar, which is not a seed.
 const SIDECAR: &str = ".vector.json";
 
-/// Copies the vectors below a folder into an empty one: the files with a sidecar, and those in folders with one.
+/// Copies the vectors below a folder into an empty one: the files with a sidecar, and those in folders with one; all files of a crate.
 fn copy_seeds(vectors: &Path, seeds: &Path) -> std::io::Result<()> {
     if seeds.exists() {
         fs::remove_dir_all(seeds)?;
     }
     fs::create_dir_all(seeds)?;
     let mut found = Vec::new();
-    find_vectors(vectors, false, &mut found);
+    find_vectors(vectors, vectors.ends_with("tests/data"), &mut found);
     for (number, vector) in found.iter().enumerate() {
         fs::copy(vector, seeds.join(number.to_string()))?;
     }
