@@ -76,7 +76,8 @@ impl core::error::Error for CellError {}
 pub(crate) fn is_supported(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, values) => {
-            !matches!(**values, DataType::Dictionary(..)) && is_supported(values)
+            // Nulls have no buffers, so that their number is whatever a file declares.
+            !matches!(**values, DataType::Dictionary(..) | DataType::Null) && is_supported(values)
         }
         other => {
             other.is_numeric() && !other.is_decimal()
@@ -142,7 +143,7 @@ impl Batch {
         Ok(())
     }
 
-    /// The text of a cell: numbers in decimal digits, booleans as `true` and `false`. None if it is null.
+    /// The text of a cell: numbers in decimal digits, booleans as `true` and `false`. None if it is null or NaN.
     ///
     /// # Errors
     ///
@@ -204,15 +205,10 @@ fn write_numbers<'c, T: Value>(
             fill(array, Accepted::FINITE, cells, values)
         }
         DataType::Dictionary(..) => {
-            let dictionary = array.as_any_dictionary();
-            let (keys, values) = (dictionary.normalized_keys(), dictionary.values());
-            let mut numbers = vec![Ok(T::default()); values.len()];
-            for (row, number) in numbers.iter_mut().enumerate() {
-                let mut one = T::default();
-                let done = write_numbers(values.slice(row, 1).as_ref(), accepted, core::iter::once(&mut one));
-                *number = done.map(|()| one).map_err(|(_, problem)| problem);
-            }
-            let values = keys.iter().map(|&key| numbers.get(key).cloned().unwrap_or(Err(Problem::NotRead)));
+            let values = (0..array.len()).map(|row| match value_of_key(array, row) {
+                Some((values, key)) => number_at(values, key, accepted),
+                None => missing(accepted),
+            });
             fill(array, accepted, cells, values)
         }
         _ => match (0..array.len()).find_map(|row| Some((row, text(array, row)??.into_owned()))) {
@@ -256,6 +252,36 @@ fn float<T: Value>(value: f64, accepted: Accepted) -> Result<T, Problem> {
     if is_accepted { Ok(narrow) } else { Err(Problem::NotFinite(value)) }
 }
 
+/// The number in one row of an array.
+fn number_at<T: Value>(array: &dyn Array, row: usize, accepted: Accepted) -> Result<T, Problem> {
+    let mut number = T::default();
+    let done = write_numbers(array.slice(row, 1).as_ref(), accepted, core::iter::once(&mut number));
+    done.map(|()| number).map_err(|(_, problem)| problem)
+}
+
+/// The values of a dictionary, and which of them stands in a row; none if it is null.
+fn value_of_key(array: &dyn Array, row: usize) -> Option<(&dyn Array, usize)> {
+    macro_rules! keys {
+        ($($data_type:ident, $type:ty;)*) => {
+            match array.data_type() {
+                DataType::Dictionary(keys, _) => match **keys {
+                    $(DataType::$data_type => {
+                        let dictionary = array.as_dictionary::<$type>();
+                        (dictionary.key(row)?, dictionary.values())
+                    })*
+                    _ => return None,
+                },
+                _ => return None,
+            }
+        };
+    }
+    let (key, values) = keys! {
+        Int8, Int8Type; Int16, Int16Type; Int32, Int32Type; Int64, Int64Type;
+        UInt8, UInt8Type; UInt16, UInt16Type; UInt32, UInt32Type; UInt64, UInt64Type;
+    };
+    (key < values.len()).then_some((values.as_ref(), key))
+}
+
 /// The text of a cell, which may be null; nothing if the type is not supported.
 fn text(array: &dyn Array, row: usize) -> Option<Option<Cow<'_, str>>> {
     macro_rules! digits {
@@ -267,6 +293,9 @@ fn text(array: &dyn Array, row: usize) -> Option<Option<Cow<'_, str>>> {
         return Some(None);
     }
     let text = match array.data_type() {
+        DataType::Float64 if array.as_primitive::<Float64Type>().value(row).is_nan() => return Some(None),
+        DataType::Float32 if array.as_primitive::<Float32Type>().value(row).is_nan() => return Some(None),
+        DataType::Float16 if array.as_primitive::<Float16Type>().value(row).is_nan() => return Some(None),
         DataType::Int8 => digits!(Int8Type),
         DataType::Int16 => digits!(Int16Type),
         DataType::Int32 => digits!(Int32Type),
@@ -283,9 +312,8 @@ fn text(array: &dyn Array, row: usize) -> Option<Option<Cow<'_, str>>> {
         DataType::LargeUtf8 => array.as_string::<i64>().value(row).into(),
         DataType::Utf8View => array.as_string_view().value(row).into(),
         DataType::Dictionary(..) => {
-            let dictionary = array.as_any_dictionary();
-            let key = *dictionary.normalized_keys().get(row)?;
-            return text(dictionary.values().as_ref(), key);
+            let Some((values, key)) = value_of_key(array, row) else { return Some(None) };
+            return text(values, key);
         }
         _ => return None,
     };

@@ -14,6 +14,9 @@ located_error::errors! {
         Arrow {} = "tb-arrow" (Invalid), "invalid Arrow IPC data" => DOWNLOAD;
         /// The file is no Parquet file, or a page of it cannot be decoded.
         Parquet {} = "tb-parquet" (Invalid), "invalid Parquet data" => DOWNLOAD;
+        /// The pages of the file are compressed in a way that is not read: gzip, Brotli or LZO.
+        Compression {} = "tb-compression" (Unsupported), "the compression of the Parquet file is not supported"
+            => "write it with Snappy, LZ4 or zstd";
         /// The file ends inside a message.
         Truncated {
             /// Bytes that the message takes.

@@ -12,8 +12,10 @@ use arrow_schema::{ArrowError, Schema};
 use crate::error::{Error, ErrorKind};
 use crate::unpanicked::unpanicked;
 
-/// What an Arrow IPC file begins with; behind it is a stream.
+/// What an Arrow IPC file begins with; after zeros up to the writer's alignment, a stream follows.
 const FILE_MAGIC: [u8; 8] = *b"ARROW1\0\0";
+/// Largest alignment of writers.
+const MAX_ALIGNMENT: u64 = 64;
 /// What a message begins with, but for those of old writers.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 /// Longest description of a message.
@@ -34,10 +36,14 @@ const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 pub(crate) struct Messages<R> {
     input: R,
     decoder: StreamDecoder,
-    schema: Schema,
+    schema: Option<Schema>,
     /// What the decoder has not taken yet: a message without a body waits in it for the bytes behind.
     pending: Buffer,
     offset: u64,
+    /// Whether this is a file, which ends with a mark and a footer.
+    is_file: bool,
+    /// Decompressed bytes of the dictionaries so far: the decoder holds them all.
+    dictionaries: u64,
     is_at_end: bool,
 }
 
@@ -47,9 +53,11 @@ impl<R: Read> Messages<R> {
         let mut messages = Self {
             input,
             decoder: StreamDecoder::new(),
-            schema: Schema::empty(),
+            schema: None,
             pending: Buffer::default(),
             offset: 0,
+            is_file: false,
+            dictionaries: 0,
             is_at_end: false,
         };
         let mut begin = messages.take(4)?;
@@ -58,22 +66,28 @@ impl<R: Read> Messages<R> {
             if begin != FILE_MAGIC {
                 return Err(Error::from(ErrorKind::Arrow {}).at(0));
             }
+            messages.is_file = true;
             begin = messages.take(4)?;
+            while begin == [0; 4] && messages.offset < MAX_ALIGNMENT {
+                begin = messages.take(4)?;
+            }
         }
         messages.pending = messages.message(begin)?.ok_or(ErrorKind::Arrow {})?;
-        Ok(messages)
+        match messages.schema {
+            Some(_) => Ok(messages),
+            None => Err(Error::from(ErrorKind::Arrow {}).at(0)),
+        }
     }
 
-    pub(crate) fn schema(&self) -> &Schema {
-        &self.schema
+    pub(crate) fn schema(&self) -> Schema {
+        self.schema.clone().unwrap_or_else(Schema::empty)
     }
 
     pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
         loop {
             let batch = unpanicked(|| self.decoder.decode(&mut self.pending));
-            let batch =
-                batch.unwrap_or_else(|| Err(ArrowError::IpcError("a length is impossible".to_owned())));
-            if let Some(batch) = batch.map_err(|error| self.invalid(error))? {
+            let batch = batch.unwrap_or_else(impossible).map_err(|error| self.invalid(error))?;
+            if let Some(batch) = batch {
                 return Ok(Some(batch));
             }
             if self.is_at_end {
@@ -97,7 +111,11 @@ impl<R: Read> Messages<R> {
     /// A whole message whose first bytes are these; nothing at the end of the stream.
     fn message(&mut self, begin: Vec<u8>) -> Result<Option<Buffer>, Error> {
         if begin.is_empty() {
-            return Ok(None);
+            let expected = END.len() as u64;
+            return match self.is_file {
+                true => Err(Error::from(ErrorKind::Truncated { expected, found: 0 }).at(self.offset)),
+                false => Ok(None),
+            };
         }
         let mut bytes = begin;
         if bytes == CONTINUATION {
@@ -114,7 +132,8 @@ impl<R: Read> Messages<R> {
         let message = root_as_message(&header)
             .map_err(|error| self.invalid(ArrowError::ParseError(error.to_string())))?;
         if let Some(schema) = message.header_as_schema() {
-            self.schema = try_fb_to_schema(schema).map_err(|error| self.invalid(error))?;
+            let schema = unpanicked(|| try_fb_to_schema(schema)).unwrap_or_else(impossible);
+            self.schema = Some(schema.map_err(|error| self.invalid(error))?);
         }
         // A negative one is beyond the limit.
         let body_len = u64::try_from(message.bodyLength()).unwrap_or(u64::MAX);
@@ -123,7 +142,11 @@ impl<R: Read> Messages<R> {
         let body_at = bytes.len();
         self.append(body_len, &mut bytes)?;
         let body = bytes.get(body_at..).unwrap_or_default();
-        check_buffers(&message, body).map_err(|error| error.at(self.offset))?;
+        let len = check_buffers(&message, body).map_err(|error| error.at(self.offset))?;
+        if message.header_as_dictionary_batch().is_some() {
+            self.dictionaries = self.dictionaries.saturating_add(len);
+            within("the dictionaries", self.dictionaries, MAX_BODY).map_err(|error| error.at(self.offset))?;
+        }
         Ok(Some(Buffer::from_vec(bytes)))
     }
 
@@ -158,23 +181,37 @@ fn within(what: &'static str, found: u64, allowed: u64) -> Result<(), Error> {
     }
 }
 
-/// Buffers lie in the body, and declare their length when decompressed if they are compressed: the library trusts both.
-fn check_buffers(message: &Message<'_>, body: &[u8]) -> Result<(), Error> {
+/// What the decoder says about a stream that it panics about.
+fn impossible<T>() -> Result<T, ArrowError> {
+    Err(ArrowError::IpcError("a length is impossible".to_owned()))
+}
+
+/// The bytes of the buffers of a batch when decompressed. The library trusts that they lie in the body, copies those that are not aligned,
+/// and allocates what compressed ones declare.
+fn check_buffers(message: &Message<'_>, body: &[u8]) -> Result<u64, Error> {
     let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
-    let Some(batch) = message.header_as_record_batch().or(dictionary) else { return Ok(()) };
-    let allowed = MIN_DECOMPRESSED.max((body.len() as u64).saturating_mul(MAX_RATIO)).min(MAX_BODY);
+    let Some(batch) = message.header_as_record_batch().or(dictionary) else { return Ok(0) };
+    // Nulls alone take no bytes: as many rows as bytes are allowed.
+    within("the rows of a message", u64::try_from(batch.length()).unwrap_or(u64::MAX), MAX_BODY)?;
+    let allowed = match batch.compression() {
+        Some(_) => MIN_DECOMPRESSED.max((body.len() as u64).saturating_mul(MAX_RATIO)).min(MAX_BODY),
+        // They do not overlap.
+        None => body.len() as u64,
+    };
     let mut total = 0_u64;
     for buffer in batch.buffers().into_iter().flatten() {
         let place = usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
         let bytes = place.and_then(|(begin, len)| body.get(begin..begin.checked_add(len)?));
         let bytes = bytes.ok_or(ErrorKind::Arrow {})?;
-        if bytes.is_empty() || batch.compression().is_none() {
-            continue;
-        }
-        let len = bytes.first_chunk::<PREFIX>().ok_or(ErrorKind::Arrow {})?;
-        // -1: as it is.
-        total = total.saturating_add(u64::try_from(i64::from_le_bytes(*len)).unwrap_or(0));
-        within("the decompressed body of a message", total, allowed)?;
+        let len = match (batch.compression(), bytes.first_chunk::<PREFIX>()) {
+            _ if bytes.is_empty() => 0,
+            (None, _) => bytes.len() as u64,
+            (Some(_), None) => return Err(ErrorKind::Arrow {}.into()),
+            // -1: as it is.
+            (Some(_), Some(len)) => u64::try_from(i64::from_le_bytes(*len)).unwrap_or(bytes.len() as u64),
+        };
+        total = total.saturating_add(len);
+        within("the content of a message", total, allowed)?;
     }
-    Ok(())
+    Ok(total)
 }

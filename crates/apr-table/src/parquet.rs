@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::reader::ChunkReader;
 
@@ -33,6 +34,10 @@ impl Rows {
     pub(crate) fn open(source: impl ChunkReader + 'static) -> Result<Self, Error> {
         let builder = guarded(|| ParquetRecordBatchReaderBuilder::try_new(source))?.with_batch_size(BATCH);
         let schema = builder.schema().clone();
+        let mut chunks = builder.metadata().row_groups().iter().flat_map(|group| group.columns());
+        if !chunks.all(|chunk| is_read(chunk.compression())) {
+            return Err(ErrorKind::Compression {}.into());
+        }
         let begin = move |wanted: Option<&[usize]>| {
             let mask = match wanted {
                 Some(wanted) => ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied()),
@@ -61,6 +66,11 @@ impl Rows {
         }
         Ok(batch)
     }
+}
+
+fn is_read(codec: Compression) -> bool {
+    use Compression::{LZ4, LZ4_RAW, SNAPPY, UNCOMPRESSED, ZSTD};
+    matches!(codec, UNCOMPRESSED | SNAPPY | LZ4 | LZ4_RAW | ZSTD(_))
 }
 
 fn guarded<T, E: core::error::Error + Send + Sync + 'static>(

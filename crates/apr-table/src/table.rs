@@ -44,7 +44,7 @@ impl<'r> Table<'r> {
     /// If the source fails or does not begin with the schema of a table.
     pub fn arrow(source: impl Read + 'r) -> Result<Self, Error> {
         let messages = Messages::open(Box::new(source) as Box<dyn Read + 'r>)?;
-        let schema = messages.schema().clone();
+        let schema = messages.schema();
         Ok(Self::new(&schema, Source::Arrow(messages)))
     }
 

@@ -239,9 +239,10 @@ impl Rows {
     }
 }
 
-/// Whether a text is JSON lines: no table of comma-separated values begins with a brace.
+/// Whether a text is JSON lines. A brace may begin comma-separated values, but not with a quote after it.
 fn is_json(text: &mut BufReader<Box<dyn Read>>) -> bool {
-    text.buffer().trim_ascii_start().starts_with(b"{")
+    let object = text.buffer().trim_ascii_start().strip_prefix(b"{");
+    object.is_some_and(|object| matches!(object.trim_ascii_start().first(), Some(b'"' | b'}')))
 }
 
 /// Whether a first line holds names: no number, no sign of a missing value, and not only blanks.

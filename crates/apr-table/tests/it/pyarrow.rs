@@ -143,7 +143,7 @@ fn columns_of_other_types_are_refused_by_name() {
         }
         assert_eq!(read(&mut open(file).unwrap(), 0).1.unwrap().len(), 25);
     }
-    assert!(matches!(open("gzip.parquet").unwrap().next_batch(), Err(error) if error.code() == "tb-parquet"));
+    assert!(matches!(open("gzip.parquet"), Err(error) if *error.kind() == ErrorKind::Compression {}));
     for file in ["empty.parquet", "empty.arrows"] {
         assert!(open(file).unwrap().next_batch().unwrap().is_none());
     }

@@ -61,6 +61,9 @@ impl Columns {
         while let Err(error) = rows.append_rows(wanted.numbers, accepted, &mut taken.numbers) {
             rows = rows.slice(0, usize::try_from(error.row - rows.first_row()).unwrap_or_default());
             result = Err(error.into());
+            if rows.n_rows() == 0 {
+                break;
+            }
         }
         if let Some(column) = wanted.text {
             for row in 0..rows.n_rows() {

@@ -94,9 +94,10 @@ impl Input {
 impl Content {
     pub(super) fn of(read: Box<dyn Read>) -> io::Result<Self> {
         let mut read = BufReader::with_capacity(64 << 10, read);
-        // A pipe may hand over fewer bytes at first; Arrow's writers write these at once.
+        // Some writers of Arrow files hand over the first six bytes alone.
         let begin = read.fill_buf()?;
-        let is_arrow = begin.starts_with(b"ARROW1\0\0") || begin.starts_with(&[0xff, 0xff, 0xff, 0xff]);
+        let is_file = begin.starts_with(b"ARROW1") && begin.get(6).is_none_or(|byte| *byte == 0);
+        let is_arrow = is_file || begin.starts_with(&[0xff, 0xff, 0xff, 0xff]);
         Ok(if is_arrow { Self::Arrow(read) } else { Self::Text(read) })
     }
 
@@ -128,5 +129,13 @@ fn opened(path: &Path) -> Result<Content, Failure> {
             }
         }
     }
-    Content::of(Box::new(file)).map_err(failed)
+    match (Content::of(Box::new(file)).map_err(failed)?, kind) {
+        // Feather version 1.
+        (Content::Text(_), Some(kind)) if kind.foreign() == Some(Format::Arrow) => {
+            let failure = foreign::refusal(kind, "an Arrow IPC stream or file", path);
+            Err(failure
+                .help("write it again with pyarrow.feather.write_feather(TABLE, OUT): version 1 is not read"))
+        }
+        (content, _) => Ok(content),
+    }
 }
