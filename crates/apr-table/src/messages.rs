@@ -68,7 +68,7 @@ impl<R: Read> Messages<R> {
             }
             messages.is_file = true;
             begin = messages.take(4)?;
-            while begin == [0; 4] && messages.offset < MAX_ALIGNMENT {
+            while begin == [0; 4] && messages.offset <= MAX_ALIGNMENT {
                 begin = messages.take(4)?;
             }
         }

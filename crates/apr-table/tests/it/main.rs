@@ -3,6 +3,7 @@
 // Helpers are not seen as tests, but they fail like tests.
 #![allow(clippy::unwrap_used)]
 
+mod arrow_rs;
 mod broken;
 mod pyarrow;
 

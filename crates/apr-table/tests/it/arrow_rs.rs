@@ -1,0 +1,83 @@
+//! Files of the Arrow library itself, and streams that a reader must not trust.
+
+use std::sync::Arc;
+
+use apr_table::{Accepted, ErrorKind, Problem, Table};
+use arrow_array::types::Int8Type;
+use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray};
+use arrow_ipc::writer::{FileWriter, StreamWriter};
+
+const MISSING: Accepted = Accepted { missing: true, infinite: false };
+
+fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
+        .unwrap()
+}
+
+fn stream(batch: &RecordBatch) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = StreamWriter::try_new(&mut bytes, &batch.schema()).unwrap();
+    writer.write(batch).unwrap();
+    writer.finish().unwrap();
+    drop(writer);
+    bytes
+}
+
+#[test]
+fn files_of_a_larger_alignment_are_read_to_their_end_mark() {
+    let batch = batch(vec![("x", Arc::new(Int32Array::from(vec![1, 2])))]);
+    let mut bytes = Vec::new();
+    let mut writer = FileWriter::try_new(&mut bytes, &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    drop(writer);
+    let read = |bytes: &[u8]| {
+        let mut table = Table::arrow(bytes)?;
+        let mut rows = Vec::new();
+        while let Some(batch) = table.next_batch()? {
+            batch.append_rows::<f32>(&[0], Accepted::FINITE, &mut rows).unwrap();
+        }
+        Ok::<_, apr_table::Error>(rows)
+    };
+    assert_eq!(read(&bytes).unwrap(), [1.0, 2.0, 1.0, 2.0]);
+    for len in 8..bytes.len() - 400 {
+        assert!(read(&bytes[..len]).is_err(), "{len}");
+    }
+}
+
+#[test]
+fn a_dictionary_without_values_is_a_column_of_nulls() {
+    let keys = arrow_array::Int8Array::from(vec![None, None]);
+    let words = StringArray::from(Vec::<&str>::new());
+    let empty = DictionaryArray::<Int8Type>::new(keys, Arc::new(words));
+    let bytes = stream(&batch(vec![("d", Arc::new(empty))]));
+    let batch = Table::arrow(bytes.as_slice()).unwrap().next_batch().unwrap().unwrap();
+    let mut rows = Vec::new();
+    batch.append_rows::<f64>(&[0], MISSING, &mut rows).unwrap();
+    assert!(rows.len() == 2 && rows.iter().all(|value| value.is_nan()));
+    assert_eq!(
+        batch.append_rows::<f64>(&[0], Accepted::FINITE, &mut rows).unwrap_err().problem,
+        Problem::Null
+    );
+    assert_eq!(batch.text(0, 0).unwrap(), None);
+}
+
+#[test]
+fn not_a_number_is_no_text() {
+    let bytes = stream(&batch(vec![("x", Arc::new(Float64Array::from(vec![f64::NAN, 0.5])))]));
+    let batch = Table::arrow(bytes.as_slice()).unwrap().next_batch().unwrap().unwrap();
+    assert_eq!(
+        [0, 1].map(|row| batch.text(row, 0).unwrap().map(|text| text.into_owned())),
+        [None, Some("0.5".into())]
+    );
+}
+
+#[test]
+fn a_stream_begins_with_a_schema() {
+    let batch = batch(vec![("x", Arc::new(Int32Array::from(vec![1])))]);
+    let bytes = stream(&batch);
+    let schema_len = 8 + u32::from_le_bytes(*bytes[4..].first_chunk().unwrap()) as usize;
+    let error = Table::arrow(&bytes[schema_len..]).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::Arrow {});
+}
