@@ -17,6 +17,11 @@ located_error::errors! {
         /// The pages of the file are compressed in a way that is not read: gzip, Brotli or LZO.
         Compression {} = "tb-compression" (Unsupported), "the compression of the Parquet file is not supported"
             => "write it with Snappy, LZ4 or zstd";
+        /// A page holds byte arrays whose lengths are encoded as differences.
+        Encoding {} = "tb-encoding" (Unsupported), "the encoding of a page is not supported: delta lengths of byte arrays"
+            => "write the file with plain or dictionary encoding of strings";
+        /// The footer of the file is encrypted.
+        Encrypted {} = "tb-encrypted" (Unsupported), "the Parquet file is encrypted" => "write it without encryption";
         /// The file ends inside a message.
         Truncated {
             /// Bytes that the message takes.
@@ -24,7 +29,7 @@ located_error::errors! {
             /// Bytes that the file still has.
             found: u64,
         } = "tb-truncated" (Invalid), "truncated: expected {expected} bytes, found {found}" => DOWNLOAD;
-        /// A message, or a buffer of one when decompressed, is larger than this reader holds at once.
+        /// A message or the pages of the columns, also when decompressed, are larger than this reader holds at once.
         Limit {
             /// What is limited.
             what: &'static str,

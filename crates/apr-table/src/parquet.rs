@@ -1,15 +1,23 @@
 //! Rows of Parquet files.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::reader::ChunkReader;
 
+use self::limits::{CheckedPages, Refusal};
 use crate::error::{Error, ErrorKind};
 use crate::unpanicked::unpanicked;
+
+mod limits;
+mod thrift;
 
 /// Most rows that are decoded at once.
 const BATCH: usize = 8192;
@@ -18,6 +26,7 @@ const BATCH: usize = 8192;
 pub(crate) struct Rows {
     state: State,
     schema: SchemaRef,
+    refusal: Refusal,
 }
 
 /// Begins to read the columns, or all of them.
@@ -32,12 +41,17 @@ enum State {
 
 impl Rows {
     pub(crate) fn open(source: impl ChunkReader + 'static) -> Result<Self, Error> {
-        let builder = guarded(|| ParquetRecordBatchReaderBuilder::try_new(source))?.with_batch_size(BATCH);
-        let schema = builder.schema().clone();
-        let mut chunks = builder.metadata().row_groups().iter().flat_map(|group| group.columns());
+        limits::check_footer(&source)?;
+        let metadata = guarded(|| ArrowReaderMetadata::load(&source, Default::default()))?;
+        let mut chunks = metadata.metadata().row_groups().iter().flat_map(|group| group.columns());
         if !chunks.all(|chunk| is_read(chunk.compression())) {
             return Err(ErrorKind::Compression {}.into());
         }
+        let pages = CheckedPages::new(source, metadata.metadata())?;
+        let refusal = Arc::clone(&pages.refusal);
+        let schema = metadata.schema().clone();
+        let builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata).with_batch_size(BATCH);
         let begin = move |wanted: Option<&[usize]>| {
             let mask = match wanted {
                 Some(wanted) => ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied()),
@@ -45,7 +59,7 @@ impl Rows {
             };
             builder.with_projection(mask).build()
         };
-        Ok(Self { state: State::Opened(Box::new(begin)), schema })
+        Ok(Self { state: State::Opened(Box::new(begin)), schema, refusal })
     }
 
     pub(crate) fn schema(&self) -> SchemaRef {
@@ -54,6 +68,12 @@ impl Rows {
 
     /// The next rows of the columns, of all without a choice; the choice counts in the first call.
     pub(crate) fn next_batch(&mut self, wanted: Option<&[usize]>) -> Result<Option<RecordBatch>, Error> {
+        let batch = self.decode(wanted);
+        let refused = self.refusal.lock().ok().and_then(|mut refusal| refusal.take());
+        refused.map_or(batch, Err)
+    }
+
+    fn decode(&mut self, wanted: Option<&[usize]>) -> Result<Option<RecordBatch>, Error> {
         // It has ended unless this call succeeds.
         let mut reader = match core::mem::replace(&mut self.state, State::Ended) {
             State::Opened(begin) => guarded(|| begin(wanted))?,

@@ -5,6 +5,7 @@
 
 mod arrow_rs;
 mod broken;
+mod crafted;
 mod pyarrow;
 
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Any bytes as an Arrow IPC stream or file: an error, or batches whose cells are read or refused, one by one and in rows.
+//! Any bytes as an Arrow IPC stream or file, or as a Parquet file: an error, or batches whose cells are read or refused, one by one and in rows.
 
 #![no_main]
 
@@ -9,7 +9,11 @@ fuzz_target!(init: {
     // The library panics about some inputs, which is an error of the reader; other panics still end the run.
     std::panic::set_hook(Box::new(|_| {}));
 }, |input: &[u8]| {
-    let Ok(mut table) = Table::arrow(input) else { return };
+    let table = match input.starts_with(b"PAR1") {
+        true => Table::parquet_in_memory(input.to_vec()),
+        false => Table::arrow(input),
+    };
+    let Ok(mut table) = table else { return };
     let width = table.names().len();
     let mut rows = Vec::new();
     while let Ok(Some(batch)) = table.next_batch() {
