@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 #[cfg(feature = "tables")]
 use self::columns::{Columns, Stop};
-use self::csv::{CsvReader, Record};
+use self::csv::{BYTE_ORDER_MARK, CsvReader, Record};
 use self::input::Content;
 pub(crate) use self::input::{Dialect, Header, Input};
 use self::json_lines::JsonLines;
@@ -239,9 +239,10 @@ impl Rows {
     }
 }
 
-/// Whether a text is JSON lines. A brace may begin comma-separated values, but not with a quote after it.
+/// Whether a text is JSON lines, perhaps after a byte order mark. A brace may begin comma-separated values, but not with a quote after it.
 fn is_json(text: &mut BufReader<Box<dyn Read>>) -> bool {
-    let object = text.buffer().trim_ascii_start().strip_prefix(b"{");
+    let begin = text.buffer();
+    let object = begin.strip_prefix(BYTE_ORDER_MARK).unwrap_or(begin).trim_ascii_start().strip_prefix(b"{");
     object.is_some_and(|object| matches!(object.trim_ascii_start().first(), Some(b'"' | b'}')))
 }
 

@@ -44,7 +44,11 @@ pub(crate) struct Args {
     /// A model in a file of any format, or a sealed file of one; `-` for standard input.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// A table (comma-separated values, JSON lines, Arrow IPC, Parquet), or lines for models of text; `-` for standard input.
+    #[cfg_attr(
+        feature = "tables",
+        doc = "A table (comma-separated values, JSON lines, Arrow IPC, Parquet), or lines for models of text; `-` for standard input."
+    )]
+    #[cfg_attr(not(feature = "tables"), doc = "A table (comma-separated values, JSON lines), or lines for models of text; `-` for standard input.")]
     #[arg(short = 'i', long = "input", value_name = "TABLE")]
     rows: PathBuf,
     /// Write the predictions to this file instead of standard output.

@@ -15,7 +15,7 @@ pub(super) const MAX_RECORD: usize = 16 << 20;
 const CHUNK: usize = 64 << 10;
 
 /// What follows the byte order mark that some programs write.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads records from a stream.
 #[derive(Debug)]

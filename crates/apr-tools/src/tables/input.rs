@@ -64,9 +64,8 @@ impl Input {
     ///
     /// If it cannot be opened, or is neither a text nor a table.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let failed = |error: io::Error| Failure::io("read", path, &error);
         let content = match path.as_os_str() == "-" {
-            true => Content::of(Box::new(io::stdin())).map_err(failed)?,
+            true => piped(path)?,
             false => opened(path)?,
         };
         Ok(Self { label: path.to_owned(), content })
@@ -109,6 +108,18 @@ impl Content {
             Self::Parquet(_) => FileKind::Foreign(Format::Parquet),
         };
         foreign::refusal(kind, expected, path)
+    }
+}
+
+/// Standard input.
+fn piped(path: &Path) -> Result<Content, Failure> {
+    let content = Content::of(Box::new(io::stdin())).map_err(|error| Failure::io("read", path, &error))?;
+    match &content {
+        Content::Text(text) if text.buffer().starts_with(b"PAR1") => {
+            let failure = foreign::refusal(FileKind::Foreign(Format::Parquet), "a table from a pipe", path);
+            Err(failure.help("the footer of Parquet is read first: give the file by its name, or write an Arrow IPC stream"))
+        }
+        _ => Ok(content),
     }
 }
 

@@ -10,7 +10,7 @@ use std::io::{BufRead, Read};
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::csv::{MAX_RECORD, Record};
+use super::csv::{BYTE_ORDER_MARK, MAX_RECORD, Record};
 use crate::error::{CODE_IO, CODE_TABLE_COLUMNS, CODE_TABLE_SYNTAX, Failure, Place};
 use crate::terminal::escape;
 
@@ -63,10 +63,16 @@ impl<R: BufRead> JsonLines<R> {
                 let what = format!("a record is longer than {} MiB", MAX_RECORD >> 20);
                 return Err(self.refused(CODE_TABLE_SYNTAX, what));
             }
+            if self.line == 1 && text.starts_with(BYTE_ORDER_MARK) {
+                text.drain(..BYTE_ORDER_MARK.len());
+            }
             text.truncate(text.trim_ascii_end().len());
         }
         let pairs = pairs(&text).map_err(|what| self.refused(CODE_TABLE_SYNTAX, what))?;
         let is_first = self.names.is_empty();
+        if is_first && pairs.is_empty() {
+            return Err(self.refused(CODE_TABLE_SYNTAX, "the first object has no keys, which name the columns".to_owned()));
+        }
         for (key, field) in pairs {
             if is_first {
                 self.columns.insert(key.clone(), self.names.len());
@@ -118,9 +124,6 @@ fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, String> {
     });
     if let Some(key) = twice {
         return Err(format!("the key `{}` occurs twice", escape::cut(key, 60)));
-    }
-    if pairs.is_empty() {
-        return Err("the object is empty".to_owned());
     }
     for (key, cell) in &mut pairs {
         match cell.as_bytes().first() {
@@ -180,6 +183,9 @@ mod tests {
         assert_eq!(names, ["b", "a"]);
         assert_eq!(records, [["1.50", "x,\"yé"], ["-1e400", ""], ["true", ""]]);
         assert_eq!(read("").unwrap(), (vec![], vec![]));
+        assert_eq!(read("\u{feff}{\"a\":1}\n{}\n").unwrap().1, [["1"], [""]]);
+        let block = read("{}\n{\"a\":1}\n").unwrap_err().block(crate::terminal::Style::PLAIN);
+        assert!(block.contains("no keys") && block.contains("line 1"), "{block}");
     }
 
     #[test]
@@ -192,7 +198,6 @@ mod tests {
             ("{\"a\":[1]}", "neither a number"),
             ("{\"a\":{}}", "neither a number"),
             ("{\"c\":1}", "no key `c`"),
-            ("{}", "empty"),
         ] {
             let failure = read(&format!("{{\"a\":1}}\n{line}\n")).unwrap_err();
             let block = failure.block(crate::terminal::Style::PLAIN);
