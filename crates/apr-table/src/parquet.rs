@@ -1,6 +1,6 @@
 //! Rows of Parquet files.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -10,6 +10,7 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::ChunkReader;
 
 use self::limits::{CheckedPages, Refusal};
@@ -43,7 +44,7 @@ impl Rows {
     pub(crate) fn open(source: impl ChunkReader + 'static) -> Result<Self, Error> {
         limits::check_footer(&source)?;
         let metadata = guarded(|| ArrowReaderMetadata::load(&source, Default::default()))?;
-        let mut chunks = metadata.metadata().row_groups().iter().flat_map(|group| group.columns());
+        let mut chunks = metadata.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns);
         if !chunks.all(|chunk| is_read(chunk.compression())) {
             return Err(ErrorKind::Compression {}.into());
         }

@@ -1,6 +1,7 @@
 //! What is compared with the file before the library sees it: lengths that it would allocate, and how deep columns are nested.
 
-use std::sync::{Arc, Mutex};
+use alloc::sync::Arc;
+use std::sync::Mutex;
 
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result as ParquetResult};

@@ -1,6 +1,7 @@
 //! Files of the Arrow library itself, and streams that a reader must not trust.
 
-use std::sync::Arc;
+use alloc::borrow::Cow;
+use alloc::sync::Arc;
 
 use apr_table::{Accepted, ErrorKind, Problem, Table};
 use arrow_array::types::Int8Type;
@@ -68,7 +69,7 @@ fn not_a_number_is_no_text() {
     let bytes = stream(&batch(vec![("x", Arc::new(Float64Array::from(vec![f64::NAN, 0.5])))]));
     let batch = Table::arrow(bytes.as_slice()).unwrap().next_batch().unwrap().unwrap();
     assert_eq!(
-        [0, 1].map(|row| batch.text(row, 0).unwrap().map(|text| text.into_owned())),
+        [0, 1].map(|row| batch.text(row, 0).unwrap().map(Cow::into_owned)),
         [None, Some("0.5".into())]
     );
 }

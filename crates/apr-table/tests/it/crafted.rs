@@ -71,13 +71,10 @@ fn file(schema: &[Vec<u8>], pages: &[u8]) -> Vec<u8> {
         .field(7, 6, &varint(len as u64 * 2))
         .field(9, 6, &varint(8));
     let chunk = Struct::default().field(2, 6, &varint(8)).child(3, chunk).end();
-    let rows = Struct::default().list(1, 12, &[chunk]).field(2, 6, &varint(200)).field(3, 6, &varint(20)).end();
-    let footer = Struct::default()
-        .int(1, 1)
-        .list(2, 12, schema)
-        .field(3, 6, &varint(20))
-        .list(4, 12, &[rows])
-        .end();
+    let rows =
+        Struct::default().list(1, 12, &[chunk]).field(2, 6, &varint(200)).field(3, 6, &varint(20)).end();
+    let footer =
+        Struct::default().int(1, 1).list(2, 12, schema).field(3, 6, &varint(20)).list(4, 12, &[rows]).end();
     let len = (footer.len() as u32).to_le_bytes();
     [&b"PAR1"[..], pages, &footer, &len, b"PAR1"].concat()
 }

@@ -3,6 +3,8 @@
 // Helpers are not seen as tests, but they fail like tests.
 #![allow(clippy::unwrap_used)]
 
+extern crate alloc;
+
 mod arrow_rs;
 mod broken;
 mod crafted;

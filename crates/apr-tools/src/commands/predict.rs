@@ -48,7 +48,10 @@ pub(crate) struct Args {
         feature = "tables",
         doc = "A table (comma-separated values, JSON lines, Arrow IPC, Parquet), or lines for models of text; `-` for standard input."
     )]
-    #[cfg_attr(not(feature = "tables"), doc = "A table (comma-separated values, JSON lines), or lines for models of text; `-` for standard input.")]
+    #[cfg_attr(
+        not(feature = "tables"),
+        doc = "A table (comma-separated values, JSON lines), or lines for models of text; `-` for standard input."
+    )]
     #[arg(short = 'i', long = "input", value_name = "TABLE")]
     rows: PathBuf,
     /// Write the predictions to this file instead of standard output.

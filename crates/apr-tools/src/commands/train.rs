@@ -45,7 +45,10 @@ struct CommonArgs {
         feature = "tables",
         doc = "A table (comma-separated values, JSON lines, Arrow IPC, Parquet), or lines of text; `-` for standard input."
     )]
-    #[cfg_attr(not(feature = "tables"), doc = "A table (comma-separated values, JSON lines), or lines of text; `-` for standard input.")]
+    #[cfg_attr(
+        not(feature = "tables"),
+        doc = "A table (comma-separated values, JSON lines), or lines of text; `-` for standard input."
+    )]
     #[arg(long, value_name = "TABLE")]
     data: PathBuf,
     /// The new .apr file, or `-` for standard output.

@@ -71,7 +71,10 @@ impl<R: BufRead> JsonLines<R> {
         let pairs = pairs(&text).map_err(|what| self.refused(CODE_TABLE_SYNTAX, what))?;
         let is_first = self.names.is_empty();
         if is_first && pairs.is_empty() {
-            return Err(self.refused(CODE_TABLE_SYNTAX, "the first object has no keys, which name the columns".to_owned()));
+            return Err(self.refused(
+                CODE_TABLE_SYNTAX,
+                "the first object has no keys, which name the columns".to_owned(),
+            ));
         }
         for (key, field) in pairs {
             if is_first {
