@@ -111,6 +111,8 @@ fn string_end(reader: &mut Reader<'_>, mut at: u64, quote: u8) -> Result<u64, Er
 
 #[cfg(test)]
 mod tests {
+    use alloc::borrow::ToOwned as _;
+
     use super::*;
 
     #[test]
@@ -127,5 +129,18 @@ mod tests {
         assert_eq!(paths("# torch.save\n'torch.save' \"\\\"torch.save\""), [0; 0]);
         assert_eq!(paths("a.torch.save(b)"), [0; 0], "a member of the module");
         assert_eq!(paths("torch#x\n.save(b)"), [0]);
+        assert_eq!(paths("torch . add(x)\ntorch\\\n.\tadd(x)"), [0; 0]);
+        assert_eq!(paths("(a).torch.save(b)"), [4]);
+        assert_eq!(paths("torch.save(x)\ntorch.from_file(y)\ntorch.save(z)"), [0, 14], "each once");
+        // After string literals, and in them.
+        assert_eq!(paths("'''a'\n''b''' torch.save(x)"), [13]);
+        assert_eq!(paths("'' torch.save(x)"), [3]);
+        assert_eq!(paths("'a' torch.save(x)"), [4]);
+        assert_eq!(paths("\"'\" torch.save(x)"), [4]);
+        assert_eq!(paths("'a\ntorch.save(x)"), [3], "no string goes on in another line");
+        assert_eq!(paths("'''a\ntorch.save(x)''' '''\\'''torch.save'''"), [0; 0]);
+        let long = scan(&("ops.".to_owned() + &"x".repeat(300)).as_bytes(), 10).expect("in memory");
+        let operation = "ops.".to_owned() + &"x".repeat(MAX_PATH - 4);
+        assert_eq!(long, [(0, Problem::ScriptOperation { operation })]);
     }
 }

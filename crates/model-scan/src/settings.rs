@@ -117,3 +117,76 @@ fn skip(reader: &mut Reader<'_>, at: &mut u64, kind: u64) -> Result<bool, Error>
     }
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(bytes: &[u8], kept: usize) -> Vec<(u64, &'static str)> {
+        let found = scan(&bytes, bytes, kept).expect("in memory");
+        found.iter().map(|(at, problem)| (*at, problem.code())).collect()
+    }
+
+    #[test]
+    fn keys_of_json_are_judged_by_their_values() {
+        for (text, expected) in [
+            (r#"{"auto_map":{"a":"b"}}"#, &["sc-remote-code"][..]),
+            (r#"{"auto_map":"a.b"}"#, &["sc-remote-code"]),
+            (r#"{"auto_map":{}}"#, &[]),
+            (r#"{"chat_template":"{{ x }}"}"#, &["sc-chat-template"]),
+            (r#"{"chat_template":"{{ x.__class__ }}"}"#, &["sc-template-code"]),
+            (r#"{"template":"{{ x.__class__ }}"}"#, &["sc-template-code"]),
+            (r#"{"template":"{{ x }}"}"#, &[]),
+            (r#"{"class_name":"Lambda"}"#, &["sc-keras-layer"]),
+            (r#"{"class_name":"Dense"}"#, &[]),
+            (r#"["auto_map",1]"#, &[]),
+        ] {
+            let found: Vec<_> = codes(text.as_bytes(), 9).into_iter().map(|(_, code)| code).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+        let marked = b"\xef\xbb\xbf {\"auto_map\":\"a\"}";
+        assert_eq!(codes(marked, 9), [(5, "sc-remote-code")]);
+    }
+
+    fn text(text: &[u8]) -> Vec<u8> {
+        [&(text.len() as u64).to_le_bytes(), text].concat()
+    }
+
+    /// A GGUF file with these values before its template, and the offset of that.
+    fn gguf_after(values: &[(u8, Vec<u8>)], template: &[u8]) -> (Vec<u8>, u64) {
+        let mut bytes = [b"GGUF\x03\0\0\0".as_slice(), &[0; 8]].concat();
+        bytes.extend((values.len() as u64 + 1).to_le_bytes());
+        for (kind, value) in values {
+            bytes.extend([text(b"key").as_slice(), &[*kind, 0, 0, 0], value].concat());
+        }
+        let at = bytes.len() as u64 + 8;
+        bytes.extend([text(b"tokenizer.chat_template").as_slice(), &[8, 0, 0, 0], &text(template)].concat());
+        (bytes, at)
+    }
+
+    #[test]
+    fn templates_of_gguf_are_found_after_any_value() {
+        let array = |kind: u8, count: u64, values: &[u8]| {
+            [&[kind, 0, 0, 0], count.to_le_bytes().as_slice(), values].concat()
+        };
+        let widths =
+            [(0, 1), (1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (6, 4), (7, 1), (10, 8), (11, 8), (12, 8)];
+        for (kind, width) in widths {
+            let values = [(kind, alloc::vec![7; width]), (9, array(kind, 3, &alloc::vec![7; 3 * width]))];
+            let (bytes, at) = gguf_after(&values, b"{{ x.__class__ }}");
+            assert_eq!(codes(&bytes, 9), [(at, "sc-template-code")], "{kind}");
+        }
+        let texts = array(8, 2, &[text(b"one"), text(&[b'x'; 300])].concat());
+        let (mut bytes, at) = gguf_after(&[(8, text(b"{{ x.__class__ }}")), (9, texts)], b"{{ x }}");
+        assert_eq!(codes(&bytes, 9), [(at, "sc-chat-template")]);
+        // Of another type, it is no text.
+        let kind = at as usize + "tokenizer.chat_template".len();
+        bytes[kind] = 9;
+        assert_eq!(codes(&bytes, 9), []);
+        for unknown in [(13, Vec::new()), (9, array(9, 0, b""))] {
+            assert_eq!(codes(&gguf_after(&[unknown], b"{{ x }}").0, 9), []);
+        }
+        let (long, at) = gguf_after(&[], &alloc::vec![b'x'; template::MAX + 1]);
+        assert_eq!(codes(&long, 9), [(at, "sc-unopened")]);
+    }
+}

@@ -79,3 +79,53 @@ impl Fields {
         Ok(None)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn fields_are_found_outside_of_groups() {
+        const NUMBER: Range<u64> = 0..0;
+        let max = [0xff; 9];
+        let groups = b"\x08\x01\x0b\x10\x01\x13\x12\x01x\x14\x10\x01\x0c\x18\x01";
+        for (bytes, expected, is_malformed) in [
+            (b"\x08\x96\x01\x10\x05".as_slice(), &[(1, NUMBER), (2, NUMBER)][..], false),
+            (b"\x09abcdefgh\x15abcd", &[(1, NUMBER), (2, NUMBER)], false),
+            (b"\x09abcdefg", &[], true),
+            (b"\x15abc", &[], true),
+            (b"\x12\x03abc\x12\0", &[(2, 2..5), (2, 7..7)], false),
+            (b"\x12\x04abc", &[], true),
+            (b"\x82\x01\x01x", &[(16, 3..4)], false),
+            (b"\x12\x81\x80\0x", &[(2, 4..5)], false),
+            (groups, &[(1, NUMBER), (3, NUMBER)], false),
+            (b"\x0b\x10\x01", &[], false),
+            (b"\x0c", &[], true),
+            (b"\x0b\x0c\x0c", &[], true),
+            (b"\0\x01", &[], true),
+            (b"\x0e", &[], true),
+            (b"\x0f", &[], true),
+            (b"\x08", &[], true),
+            (b"\x88", &[], true),
+            (&[&[8], max.as_slice(), &[1]].concat(), &[(1, NUMBER)], false),
+            (&[&[8], max.as_slice(), &[0x81, 1]].concat(), &[], true),
+            (&[&[0x12], max.as_slice(), &[1]].concat(), &[], true),
+        ] {
+            let source = [b"~", bytes].concat();
+            let source = source.as_slice();
+            let (mut reader, mut fields) = (Reader::new(&source), Fields::new(1..source.len() as u64));
+            let mut found = Vec::new();
+            while let Some((number, field)) = fields.next(&mut reader).expect("in memory") {
+                let range = match field {
+                    Field::Number => NUMBER,
+                    Field::Bytes(range) => range.start - 1..range.end - 1,
+                };
+                found.push((number, range));
+            }
+            let found = (found.as_slice(), fields.is_malformed);
+            assert_eq!(found, (expected, is_malformed), "{}", bytes.escape_ascii());
+        }
+    }
+}

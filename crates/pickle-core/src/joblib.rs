@@ -21,6 +21,8 @@ const MAX_FIELDS: u32 = 4096;
 /// States of a wrapper, and entries of each; joblib writes one with six.
 const MAX_STATES: usize = 4;
 const MAX_ENTRIES: usize = 64;
+/// Of a text that is compared.
+const MAX_TEXT: u64 = 64;
 
 /// An array whose elements follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -224,8 +226,8 @@ impl<R: ReadAt> Attributes<'_, R> {
     /// The bytes of a short string; empty for other values.
     fn text(&self, value: ValueId) -> Result<Vec<u8>, Error> {
         match self.tree.value(value) {
-            Value::Str(span) | Value::Str2(span) if span.len() <= 64 => {
-                Ok(self.tree.bytes(self.source, span, 64)?.into_owned())
+            Value::Str(span) | Value::Str2(span) if span.len() <= MAX_TEXT => {
+                Ok(self.tree.bytes(self.source, span, MAX_TEXT)?.into_owned())
             }
             _ => Ok(Vec::new()),
         }

@@ -92,7 +92,7 @@ impl Files<'_> {
             (_, false) => (Format::Torch, Origin::Torch),
             (_, true) => (Format::TorchScript, Origin::TorchScript),
         };
-        for entry in archive.entries().iter().filter(|entry| !entry.is_folder()) {
+        for entry in archive.entries() {
             let inside = roots.iter().find_map(|root| entry.name().strip_prefix(root.as_str()));
             let number = |rest: &str, folder: &str| {
                 rest.strip_prefix(folder)

@@ -83,6 +83,9 @@ fn members_are_read_or_are_elements() {
             dangerous,
         ),
         (deflated("a", PAYLOAD), dangerous),
+        // The name of a folder, which NumPy reads as an array.
+        (zip("a/", PAYLOAD), dangerous),
+        (zip("a/", b""), safe),
         // No array, although the length of a header is where an array has it.
         (deflated("a", &[b"K\0K\0NK\x01M\x02\0".as_slice(), b"0000", PAYLOAD].concat()), dangerous),
         (deflated("a", &[PAYLOAD, &[0; 5000]].concat()), dangerous),
