@@ -424,3 +424,30 @@ fn is_dotted(name: &str) -> bool {
     };
     name.split('.').all(identifier)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decompressed_streams_have_the_limits_of_a_file_of_their_compressed_length() {
+        for (inflated, len, is_bounded) in
+            [(None, 999, false), (None, 1000, false), (None, 1001, true), (Some(1 << 30), 1001, false)]
+        {
+            let mut options = Options { inflated, ..Options::DEFAULT };
+            let (format, parts, contradictions, remarks) =
+                (Format::Other, Vec::new(), Vec::new(), Vec::new());
+            let report = FileReport { format, parts, contradictions, remarks };
+            let found = Files { options: &options, len: 1000, inflated: 0, report }.options_for(len).limits;
+            if is_bounded {
+                let limits = &mut options.limits;
+                for limit in
+                    [&mut limits.values, &mut limits.memo, &mut limits.marks, &mut limits.decoded_bytes]
+                {
+                    *limit = 500 + (1 << 16);
+                }
+            }
+            assert_eq!(found, options.limits, "{inflated:?} {len}");
+        }
+    }
+}

@@ -137,6 +137,7 @@ mod tests {
         assert_eq!(paths("'' torch.save(x)"), [3]);
         assert_eq!(paths("'a' torch.save(x)"), [4]);
         assert_eq!(paths("\"'\" torch.save(x)"), [4]);
+        assert_eq!(paths("'a torch.save(x)'"), [0; 0]);
         assert_eq!(paths("'a\ntorch.save(x)"), [3], "no string goes on in another line");
         assert_eq!(paths("'''a\ntorch.save(x)''' '''\\'''torch.save'''"), [0; 0]);
         let long = scan(&("ops.".to_owned() + &"x".repeat(300)).as_bytes(), 10).expect("in memory");

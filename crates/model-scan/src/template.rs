@@ -57,7 +57,7 @@ mod tests {
             ("{{ x['_\\U0000005fclass'] }}", true),
             ("{{ x['_\\137class'] }}", true),
             ("{{ x['_\\N{LOW LINE}class'] }}", true),
-            ("{{ '\\n{' }} {{ x__ }}", false),
+            ("{{ '\\n{' }} {{ x__ }} {{ ab__ }}", false),
         ] {
             assert_eq!(judge(text) == Problem::TemplateCode {}, code, "{text}");
         }

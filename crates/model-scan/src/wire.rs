@@ -105,6 +105,7 @@ mod tests {
             (b"\x0c", &[], true),
             (b"\x0b\x0c\x0c", &[], true),
             (b"\0\x01", &[], true),
+            (b"\x02\x01x", &[], true),
             (b"\x0e", &[], true),
             (b"\x0f", &[], true),
             (b"\x08", &[], true),

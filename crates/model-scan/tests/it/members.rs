@@ -279,3 +279,13 @@ fn no_read_that_fails_is_a_finding() {
         assert!(reads > 1, "{reads}");
     }
 }
+
+#[test]
+fn long_words_in_files_are_no_encodings() {
+    let stream = ["c_codecs\nencode\n(Vab\nS'", "latin1".repeat(50).as_str(), "'\ntR."].concat();
+    let source = Failing { bytes: stream.as_bytes(), left: Cell::new(usize::MAX) };
+    let report = scan_file(&source, &Options::DEFAULT).expect("a report");
+    let codes: Vec<_> =
+        report.parts.iter().flat_map(|part| &part.report.findings).map(|f| f.problem.code()).collect();
+    assert_eq!(codes, ["sc-unexpected-use"]);
+}
