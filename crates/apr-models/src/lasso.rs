@@ -3,21 +3,30 @@
 use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
+use crate::convergence::Convergence;
 use crate::error::Error;
+use crate::least_squares::{self, L1Settings};
 use crate::linear::regressor::linear_regressor;
 use crate::linear::{self, Intercept, Plane};
+use crate::matrix::Matrix;
 use crate::payload::fields::{Fields, read};
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 
-/// Lasso: a linear regression whose coefficients were fitted with an L1 penalty by another implementation
-/// (Tibshirani, J. R. Stat. Soc. B 58, 1996); here it predicts.
+/// Lasso: a linear regression with an L1 penalty, which makes coefficients exactly 0 (Tibshirani, J. R. Stat. Soc. B 58,
+/// 1996). Training minimizes `|y - x b|^2 / (2 n) + alpha * |b|_1`, as scikit-learn 1.9.1's `Lasso`; the intercept has no
+/// penalty.
 ///
 /// ```
-/// use apr_models::{Lasso, Vector};
+/// use apr_models::{Lasso, Matrix, Vector};
 ///
-/// let model = Lasso::from_parts(0.1, Vector::from_vec(vec![0.0, 2.0]), 1.0)?;
-/// assert_eq!(model.predict_one(&[7.0, 3.0]), 7.0);
+/// let x = Matrix::from_vec(4, 2, vec![-1.0, 0.5, -1.0, -0.5, 1.0, 0.5, 1.0, -0.5])?;
+/// let y = Vector::from_vec(vec![1.0, 1.0, 5.0, 5.0]);
+/// let mut model = Lasso::new(0.5)?;
+/// assert!(model.fit(&x, &y)?.converged);
+/// // The slope of 2 is shortened by alpha, and a feature that says nothing has none.
+/// assert_eq!(model.coefficients().as_slice(), &[1.5, 0.0]);
+/// assert_eq!(model.intercept(), 3.0);
 /// # Ok::<(), apr_models::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -28,8 +37,9 @@ pub struct Lasso {
     stop: Stop,
 }
 
-/// Elastic net: a linear regression whose coefficients were fitted with an L1 and an L2 penalty by another
-/// implementation (Zou and Hastie, J. R. Stat. Soc. B 67, 2005); here it predicts.
+/// Elastic net: a linear regression with an L1 and an L2 penalty (Zou and Hastie, J. R. Stat. Soc. B 67, 2005). Training
+/// minimizes `|y - x b|^2 / (2 n) + alpha * l1_ratio * |b|_1 + alpha * (1 - l1_ratio) / 2 * |b|^2`, as scikit-learn
+/// 1.9.1's `ElasticNet`; the intercept has no penalty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ElasticNet {
     alpha: f32,
@@ -39,7 +49,7 @@ pub struct ElasticNet {
     stop: Stop,
 }
 
-/// When training was to stop.
+/// When training is to stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stop {
     max_iter: usize,
@@ -57,6 +67,16 @@ linear_regressor!(Lasso);
 linear_regressor!(ElasticNet);
 
 impl Lasso {
+    /// An unfitted model with this penalty.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) if `alpha` is negative or not finite.
+    pub fn new(alpha: f32) -> Result<Self, Error> {
+        checks::expect_not_negative(ALPHA, alpha.into())?;
+        Ok(Self { alpha, plane: Plane::new(), rule: Intercept::Fitted, stop: Stop::default() })
+    }
+
     /// A fitted model with these weights, trained with this penalty.
     ///
     /// # Errors
@@ -65,9 +85,8 @@ impl Lasso {
     /// [`ErrorKind::NoCoefficients`](crate::ErrorKind::NoCoefficients), or
     /// [`ErrorKind::WeightNotFinite`](crate::ErrorKind::WeightNotFinite) for the first weight that is not finite.
     pub fn from_parts(alpha: f32, coefficients: Vector, intercept: f32) -> Result<Self, Error> {
-        checks::expect_not_negative(ALPHA, alpha.into())?;
-        let plane = Plane::from_parts(coefficients, intercept)?;
-        Ok(Self { alpha, plane, rule: Intercept::Fitted, stop: Stop::default() })
+        let empty = Self::new(alpha)?;
+        Ok(Self { plane: Plane::from_parts(coefficients, intercept)?, ..empty })
     }
 
     /// Reads the model from named tensors: `alpha`, `coefficients`, `intercept`, `max_iter`, `tol`, and
@@ -81,10 +100,9 @@ impl Lasso {
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model(Self::NAME)?;
         tensors.expect_only(&|name| linear::is_part(name) || [ALPHA, MAX_ITER, TOL].contains(&name))?;
-        let alpha = tensors.number(ALPHA)?;
-        checks::expect_not_negative(ALPHA, alpha.into())?;
+        let empty = Self::new(tensors.number(ALPHA)?)?;
         Ok(Self {
-            alpha,
+            alpha: empty.alpha,
             plane: Plane::read_from(tensors)?,
             rule: linear::read_intercept_rule(tensors)?,
             stop: Stop::read_from(tensors)?,
@@ -98,6 +116,18 @@ impl Lasso {
 }
 
 impl ElasticNet {
+    /// An unfitted model with a penalty of this size, of which `l1_ratio` is on the absolute values.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) if `alpha` is negative or not finite or `l1_ratio`
+    /// is not from 0 to 1.
+    pub fn new(alpha: f32, l1_ratio: f32) -> Result<Self, Error> {
+        checks::expect_not_negative(ALPHA, alpha.into())?;
+        check_ratio(l1_ratio)?;
+        Ok(Self { alpha, l1_ratio, plane: Plane::new(), rule: Intercept::Fitted, stop: Stop::default() })
+    }
+
     /// A fitted model with these weights, trained with a penalty of this size, of which `l1_ratio` was on the absolute
     /// values.
     ///
@@ -112,10 +142,8 @@ impl ElasticNet {
         coefficients: Vector,
         intercept: f32,
     ) -> Result<Self, Error> {
-        checks::expect_not_negative(ALPHA, alpha.into())?;
-        check_ratio(l1_ratio)?;
-        let plane = Plane::from_parts(coefficients, intercept)?;
-        Ok(Self { alpha, l1_ratio, plane, rule: Intercept::Fitted, stop: Stop::default() })
+        let empty = Self::new(alpha, l1_ratio)?;
+        Ok(Self { plane: Plane::from_parts(coefficients, intercept)?, ..empty })
     }
 
     /// The fraction of the penalty that is L1, 0 to 1.
@@ -136,12 +164,10 @@ impl ElasticNet {
         tensors.expect_model(Self::NAME)?;
         tensors
             .expect_only(&|name| linear::is_part(name) || [ALPHA, L1_RATIO, MAX_ITER, TOL].contains(&name))?;
-        let (alpha, l1_ratio) = (tensors.number(ALPHA)?, tensors.number(L1_RATIO)?);
-        checks::expect_not_negative(ALPHA, alpha.into())?;
-        check_ratio(l1_ratio)?;
+        let empty = Self::new(tensors.number(ALPHA)?, tensors.number(L1_RATIO)?)?;
         Ok(Self {
-            alpha,
-            l1_ratio,
+            alpha: empty.alpha,
+            l1_ratio: empty.l1_ratio,
             plane: Plane::read_from(tensors)?,
             rule: linear::read_intercept_rule(tensors)?,
             stop: Stop::read_from(tensors)?,
@@ -159,14 +185,32 @@ impl ElasticNet {
 macro_rules! trained_with {
     ($model:ident) => {
         impl $model {
-            /// Sets whether training estimated the intercept.
+            /// Fits the model to samples `x` (`[n_samples, n_features]`) and targets `y` (`[n_samples]`). On an error
+            /// the model is unchanged.
+            ///
+            /// Cyclic coordinate descent in `f64` until the duality gap is at most [`tol`](Self::tol) times the sum of
+            /// the squares of the centred target, or for [`max_iter`](Self::max_iter) passes; rounded once. The same
+            /// input gives the same bits on every platform.
+            ///
+            /// # Errors
+            ///
+            /// As [`LinearRegression::fit`](crate::LinearRegression::fit);
+            /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) for a setting that is out of its range.
+            pub fn fit(&mut self, x: &Matrix, y: &Vector) -> Result<Convergence, Error> {
+                let settings = self.l1_settings()?;
+                let (plane, convergence) = least_squares::fit_l1(x, y, self.rule, settings)?;
+                self.plane = plane;
+                Ok(convergence)
+            }
+
+            /// Sets whether training estimates the intercept or leaves it 0.
             #[must_use]
             pub const fn with_intercept(mut self, rule: Intercept) -> Self {
                 self.rule = rule;
                 self
             }
 
-            /// The same model, with the most rounds training was allowed and the change at which it was to stop.
+            /// Sets the most passes over the coefficients and the tolerance of training; 1000 and 1e-4 by default.
             #[must_use]
             pub const fn with_stop(mut self, max_iter: usize, tol: f32) -> Self {
                 self.stop = Stop { max_iter, tol };
@@ -179,13 +223,13 @@ macro_rules! trained_with {
                 self.alpha
             }
 
-            /// The most rounds training was allowed.
+            /// The most passes of training over the coefficients.
             #[must_use]
             pub const fn max_iter(&self) -> usize {
                 self.stop.max_iter
             }
 
-            /// The change at which training was to stop.
+            /// The tolerance of training.
             #[must_use]
             pub const fn tol(&self) -> f32 {
                 self.stop.tol
@@ -197,7 +241,33 @@ macro_rules! trained_with {
 trained_with!(Lasso);
 trained_with!(ElasticNet);
 
+impl Lasso {
+    fn l1_settings(&self) -> Result<L1Settings, Error> {
+        self.stop.l1_settings(self.alpha, 1.0)
+    }
+}
+
+impl ElasticNet {
+    fn l1_settings(&self) -> Result<L1Settings, Error> {
+        self.stop.l1_settings(self.alpha, self.l1_ratio)
+    }
+}
+
 impl Stop {
+    /// Checks all settings: those read from a file may have any value.
+    fn l1_settings(self, alpha: f32, l1_ratio: f32) -> Result<L1Settings, Error> {
+        checks::expect_not_negative(ALPHA, alpha.into())?;
+        check_ratio(l1_ratio)?;
+        checks::expect(MAX_ITER, self.max_iter > 0, "at least 1 is needed")?;
+        checks::expect_not_negative(TOL, self.tol.into())?;
+        Ok(L1Settings {
+            alpha: alpha.into(),
+            l1_ratio: l1_ratio.into(),
+            max_iter: self.max_iter,
+            tol: self.tol.into(),
+        })
+    }
+
     fn push_to(self, tensors: &mut Tensors) -> Result<(), Error> {
         tensors.push_count(MAX_ITER, self.max_iter)?;
         tensors.push_number(TOL, self.tol)

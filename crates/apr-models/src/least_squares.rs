@@ -2,8 +2,8 @@
 //!
 //! The intercept is taken out by centring, the centred table is reduced to a small triangle by orthogonal
 //! transformations, and a pivoted factorization of the triangle tells features that carry information from features
-//! that repeat others. Everything happens in `f64` on columns in the caller's units; nothing iterates, so nothing can
-//! fail to converge. `docs/models.md` explains the choices.
+//! that repeat others. Everything happens in `f64` on columns in the caller's units; only a penalty on absolute values
+//! needs iterations, on the triangle. `docs/models.md` explains the choices.
 
 use alloc::vec::Vec;
 
@@ -17,8 +17,11 @@ use crate::matrix::Matrix;
 use crate::vector::Vector;
 
 mod centre;
+mod descent;
 mod pivoted;
 mod reduce;
+
+pub(crate) use self::descent::{Settings as L1Settings, fit_l1};
 
 /// Fraction of a penalized feature's norm below which its residual is rounding error.
 const RIDGE_ROUNDING: f64 = 1e-13;

@@ -38,6 +38,7 @@ mod any_model;
 mod checks;
 mod classes;
 mod content_recommender;
+mod convergence;
 mod count_vectorizer;
 mod custom;
 mod dbscan;
@@ -89,6 +90,7 @@ mod vocabulary;
 
 pub use crate::any_model::{AnyModel, Terms};
 pub use crate::content_recommender::{ContentRecommender, Recommendation};
+pub use crate::convergence::Convergence;
 pub use crate::count_vectorizer::{CountVectorizer, CountVectorizerOptions, DocumentCount};
 pub use crate::custom::{Custom, NeuralCustom};
 pub use crate::dbscan::Dbscan;

@@ -65,17 +65,26 @@ fn ridge_predicts_and_learns_as_there() {
 }
 
 #[test]
-fn lasso_and_elastic_net_predict_as_there() {
+fn lasso_and_elastic_net_predict_and_learn_as_there() {
     for case in cases("lasso") {
         let (coefficients, intercept) = weights(&case);
-        let model = Lasso::from_parts(setting(&case, "alpha"), coefficients, intercept).unwrap();
+        let alpha = setting(&case, "alpha");
+        let model = Lasso::from_parts(alpha, coefficients, intercept).unwrap();
         check(&case, &reloaded(model, Lasso::from_tensors), "predict");
+        let mut model = Lasso::new(alpha).unwrap().with_stop(10_000, 1e-9);
+        let (x, y) = (case.x("train_rows"), Vector::from_vec(case.numbers("train_rows")));
+        assert!(model.fit(&x, &y).unwrap().converged, "{}", case.name());
+        check_trained(&case, model.coefficients(), model.intercept(), &model);
     }
     for case in cases("elastic_net") {
         let (coefficients, intercept) = weights(&case);
         let (alpha, l1_ratio) = (setting(&case, "alpha"), setting(&case, "l1_ratio"));
         let model = ElasticNet::from_parts(alpha, l1_ratio, coefficients, intercept).unwrap();
         check(&case, &reloaded(model, ElasticNet::from_tensors), "predict");
+        let mut model = ElasticNet::new(alpha, l1_ratio).unwrap().with_stop(10_000, 1e-9);
+        let (x, y) = (case.x("train_rows"), Vector::from_vec(case.numbers("train_rows")));
+        assert!(model.fit(&x, &y).unwrap().converged, "{}", case.name());
+        check_trained(&case, model.coefficients(), model.intercept(), &model);
     }
 }
 
