@@ -58,6 +58,7 @@ mod linear_regression;
 mod logistic_regression;
 mod lowercase;
 mod matrix;
+mod metrics;
 mod mixture_of_experts;
 mod model;
 mod naive_bayes;
@@ -79,6 +80,7 @@ mod rng;
 mod scaler;
 mod scratch;
 mod sparse;
+mod split;
 mod svm;
 mod tensors;
 mod terms;
@@ -108,6 +110,10 @@ pub use crate::linear::{Intercept, LinearView};
 pub use crate::linear_regression::LinearRegression;
 pub use crate::logistic_regression::{ClassWeight, FitMode, LogisticRegression, LogisticRegressionView};
 pub use crate::matrix::{Matrix, Rows};
+pub use crate::metrics::{
+    ClassMetrics, ClassScores, ClassificationMetrics, ClassificationScorer, RegressionMetrics,
+    RegressionScorer,
+};
 pub use crate::mixture_of_experts::{
     GatingNetwork, MixtureOfExperts, MoeBuilder, MoeConfig, MoeTraining, SoftmaxGating, WeightedRegressor,
 };
@@ -141,6 +147,7 @@ pub use crate::random_forest::{RandomForestClassifier, RandomForestRegressor, Tr
 pub use crate::ridge::Ridge;
 pub use crate::scaler::{MinMaxScaler, StandardScaler};
 pub use crate::sparse::{SparseRow, SparseRows};
+pub use crate::split::{folds, held_out};
 pub use crate::svm::{KernelParts, LinearParts, Svm, SvmKernel};
 pub use crate::tensors::{MODEL_KEY, Tensors};
 pub use crate::terms::{LetterCase, TermCount, TextRules, TokenRule};

@@ -235,6 +235,23 @@ impl AnyModel {
         }
     }
 
+    /// The numbers by which [`Predictions::Classes`] names classes, strictly increasing, also of those that are not
+    /// [labelled](Self::classes); `None` if the model does not predict classes.
+    #[must_use]
+    pub fn class_numbers(&self) -> Option<Vec<usize>> {
+        let n_classes = match self {
+            Self::LogisticRegression(_) => 2,
+            Self::DecisionTreeClassifier(model) => model.n_classes(),
+            Self::RandomForestClassifier(model) => model.n_classes(),
+            Self::NeuralSequential(network) if self.is_classifying_network() => {
+                network.layers().last().map_or(0, |layer| layer.n_outputs().max(2))
+            }
+            Self::Pipeline(pipeline) if PIPELINES => pipeline.labels()?.len(),
+            _ => return self.classes().map(<[usize]>::to_vec),
+        };
+        Some((0..n_classes).collect())
+    }
+
     /// The terms of the columns of [`Predictions::Terms`].
     #[must_use]
     pub fn terms(&self) -> Option<Terms<'_>> {
