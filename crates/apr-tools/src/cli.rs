@@ -11,8 +11,8 @@ use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches, Parser, S
 use crate::commands::serve;
 use crate::commands::{
     check, completions, convert, decrypt, demo, diff, embed, encrypt, explain, export, inspect, key, keygen,
-    license, man, open, predict, quantize, rekey, scan, seal, shard, sign, size, tensors, train, unshard,
-    verify,
+    license, man, open, predict, quantize, rekey, scan, score, seal, shard, sign, size, tensors, train,
+    unshard, verify,
 };
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::terminal::escape;
@@ -151,6 +151,7 @@ commands! {
     Unshard, unshard, "unshard", "Join the shards of a model into one file";
     Train, train, "train", "Train a small model on a table or on texts, and save it as an .apr file";
     Predict, predict, "predict", "Predict each row of a table";
+    Score, score, "score", "Measure how well a model predicts a column of a table";
     Embed, embed, "embed", "Write a program with the model inside: a cargo project, ready to build";
     Size, size, "size", "Estimate the size of an embedded program, and what each feature adds";
     #[cfg(feature = "serve")]

@@ -21,6 +21,7 @@ pub(crate) mod predict;
 pub(crate) mod quantize;
 pub(crate) mod rekey;
 pub(crate) mod scan;
+pub(crate) mod score;
 pub(crate) mod seal;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;

@@ -25,6 +25,7 @@ mod input;
 mod interruption;
 mod output;
 mod scanning;
+mod scoring;
 mod sealed_file;
 mod secrets;
 mod whole_file;

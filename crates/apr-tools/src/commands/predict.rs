@@ -1,8 +1,8 @@
 //! `apr predict`: predictions for the rows of a table or for lines of text.
 
 mod answer;
-mod report;
-mod rows;
+pub(crate) mod report;
+pub(crate) mod rows;
 pub(crate) mod texts;
 
 use alloc::rc::Rc;
@@ -66,9 +66,16 @@ pub(crate) struct Args {
     #[command(flatten)]
     dialect: Dialect,
     #[command(flatten)]
-    compat: CompatArg,
-    #[command(flatten)]
     force: ForceArg,
+    #[command(flatten)]
+    loading: LoadArgs,
+}
+
+/// How a model that predicts is loaded.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LoadArgs {
+    #[command(flatten)]
+    compat: CompatArg,
     #[command(flatten)]
     payload: PayloadArgs,
     #[command(flatten)]
@@ -77,17 +84,32 @@ pub(crate) struct Args {
     detached: DetachedArgs,
 }
 
+impl LoadArgs {
+    /// The model in that file, to be asked about the rows in the other one.
+    ///
+    /// # Errors
+    ///
+    /// If both are standard input, or the model cannot be verified, opened or loaded.
+    pub(crate) fn load(&self, model: &Path, rows: &Path, console: &Console) -> Result<NamedModel, Failure> {
+        if model.as_os_str() == "-" && rows.as_os_str() == "-" {
+            return Err(Failure::new(CODE_USAGE, "standard input can be only one of model and table"));
+        }
+        let rules = self.payload.apply(self.compat.rules());
+        let keys = Rc::new(self.keys.load([model, rows])?);
+        let detached = self.detached.load()?;
+        let source = Source::open_verified(model, detached.as_ref(), console)?.with_keys(&keys);
+        tell_cost(&source, console)?;
+        Model::of_content(source, &rules)?.named()
+    }
+}
+
 /// Runs `apr predict`.
 ///
 /// # Errors
 ///
 /// If the model cannot be loaded or predicts nothing, the table does not fit it, or the output cannot be written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
-    let rules = args.payload.apply(args.compat.rules());
     let Args { model: model_path, rows: rows_path, dialect, .. } = args;
-    if model_path.as_os_str() == "-" && rows_path.as_os_str() == "-" {
-        return Err(Failure::new(CODE_USAGE, "standard input can be only one of model and table"));
-    }
     let destination = match &args.output {
         Some(path) if path.as_os_str() != "-" => Destination::File(path.clone()),
         _ => Destination::Stdout,
@@ -97,11 +119,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         destination.check(overwrite, Run::Write, console)?;
     }
     let column = args.column.as_deref();
-    let keys = Rc::new(args.keys.load([model_path.as_path(), rows_path.as_path()])?);
-    let detached = args.detached.load()?;
-    let source = Source::open_verified(model_path, detached.as_ref(), console)?.with_keys(&keys);
-    tell_cost(&source, console)?;
-    let known = Model::of_content(source, &rules)?.named()?;
+    let known = args.loading.load(model_path, rows_path, console)?;
     let wanted = if args.proba { OutputKind::Probabilities } else { OutputKind::Predictions };
     let asked = Asked::new(&known, wanted).map_err(|failure| failure.in_file(model_path))?;
     let input = Input::open(rows_path)?;

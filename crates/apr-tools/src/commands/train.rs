@@ -4,6 +4,7 @@ mod algorithms;
 mod data;
 mod network;
 mod report;
+mod validation;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -23,7 +24,8 @@ use crate::tables::{Dialect, Input};
 use crate::terminal::Console;
 
 const AFTER_HELP: &str = "`apr train ALGORITHM --help` has the settings of each. Metadata of the file are the settings, the names of \
-    features and classes, the number of samples, and how well the model does on them. The same data, \
+    features and classes, the number of samples, and how well the model does on them; with --test-share and --folds \
+    also on rows that it did not learn from. The same data, \
     settings and seed give the same model on every machine; with SOURCE_DATE_EPOCH, the same file.\n\n\
     Examples:\n  apr train linear-regression --data table.csv --target price -o price.apr\n  \
     apr train kmeans --data rows.csv --clusters 2 --seed 7 -o groups.apr --compression zstd\n\n\
@@ -72,7 +74,14 @@ struct CommonArgs {
 pub(crate) struct Trained {
     model: AnyModel,
     hyperparameters: Map<Value>,
+    /// Of the algorithm; those that every model of its kind has are added afterwards.
     metrics: Map<Value>,
+}
+
+impl Trained {
+    fn new(model: impl Into<AnyModel>, hyperparameters: Map<Value>) -> Self {
+        Self { model: model.into(), hyperparameters, metrics: Map::new() }
+    }
 }
 
 /// Runs `apr train`.
@@ -81,19 +90,20 @@ pub(crate) struct Trained {
 ///
 /// If the data cannot be read or learned from, or the model cannot be written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
-    let Job { name, common, columns, train } = args.algorithm.job();
+    let Job { name, common, columns, validation, seed, train } = args.algorithm.job();
     let (source, compression) = (&common.data, common.compression.compression().unwrap_or_default());
     let Output { destination, overwrite, run } = common.write.output(&common.output, console)?;
     Ending::check_output(&destination, Format::AprV1)?;
 
     let busy = console.busy("training");
-    let data = Data::read(Input::open(source)?, common.dialect, &columns)?;
+    let mut data = Data::read(Input::open(source)?, common.dialect, &columns)?;
     let begun = Instant::now();
-    let trained = train(&data).map_err(|failure| match failure.code() {
-        // Of a model in a file the parts are at fault, here it can only be the settings.
-        "am-part" | "am-part-length" => Failure::new(CODE_USAGE, failure.what()),
-        _ => failure.in_file(source),
-    })?;
+    let trained =
+        validation::train(validation, seed, &mut data, &train).map_err(|failure| match failure.code() {
+            // Of a model in a file the parts are at fault, here it can only be the settings.
+            "am-part" | "am-part-length" => Failure::new(CODE_USAGE, failure.what()),
+            _ => failure.in_file(source),
+        })?;
     let time = begun.elapsed();
     drop(busy);
 

@@ -36,6 +36,7 @@ mod readme;
 mod sandbox;
 mod scanning;
 mod schemas;
+mod scores;
 mod sealed;
 mod sealed_limits;
 mod sealed_models;

@@ -192,6 +192,12 @@ fn tables() {
         ("size-of-model", &["size", "made.apr"]),
         ("size-json", &["size", "model.apr", "--json"]),
         ("train", &["train", "ridge", "--data", "table.csv", "--target", "price", "-o", "price.apr"]),
+        (
+            "train-validated",
+            &["train", "ridge", "--data", "table.csv", "--target", "price", "-o", "v.apr", "--folds", "2"],
+        ),
+        ("score", &["score", "price.apr", "--data", "table.csv"]),
+        ("score-json", &["score", "price.apr", "--data", "table.csv", "--json"]),
         ("train-refused", &["train", "ridge", "--data", "classes.csv", "--target", "kind", "-o", "kind.apr"]),
     ]);
 }
@@ -316,7 +322,9 @@ fn help() {
         ("help-unshard", &["unshard", "--help"]),
         ("help-train", &["train", "--help"]),
         ("help-train-kmeans", &["train", "kmeans", "--help"]),
+        ("help-train-ridge", &["train", "ridge", "--help"]),
         ("help-predict", &["predict", "--help"]),
+        ("help-score", &["score", "--help"]),
         ("help-embed", &["embed", "--help"]),
         ("help-size", &["size", "--help"]),
         ("help-serve", &["serve", "--help"]),

@@ -36,7 +36,7 @@ fn regressions_learn_a_plane() {
         let args = ["--data", "plane.csv", "--target", "price", "--drop", "id", "-o", &file];
         let report = train(&sandbox, &[&[algorithm][..], &args, options].concat());
         assert_eq!((&report["features"], &report["target"]), (&json!(["age", "size"]), &json!("price")));
-        assert!(report["metrics"]["r2"].as_f64().unwrap() > 0.99, "{report:#}");
+        assert!(report["metrics"]["train.r2"].as_f64().unwrap() > 0.99, "{report:#}");
         let found = lines(&sandbox, &[&file, "-i", "plane.csv"]);
         assert_eq!(found.len(), prices.len());
         for (found, price) in found.iter().zip(&prices) {
@@ -59,7 +59,7 @@ fn classes_keep_their_names() {
             &[algorithm, "--data", "classes.csv", "--target", "kind", "-o", &file, "--name", "kinds"],
         );
         assert_eq!(
-            (&report["classes"], &report["metrics"]["accuracy"]),
+            (&report["classes"], &report["metrics"]["train.accuracy"]),
             (&json!(["blue", "red"]), &json!(1.0))
         );
         assert_eq!(lines(&sandbox, &[&file, "-i", "classes.csv"]), expected, "{algorithm}");

@@ -293,7 +293,7 @@ impl fmt::Display for Number {
 }
 
 /// The text of a label.
-fn name(label: Option<Label<'_>>) -> String {
+pub(crate) fn name(label: Option<Label<'_>>) -> String {
     match label {
         Some(Label::Integer(value)) => value.to_string(),
         Some(Label::Text(text)) => text.to_owned(),

@@ -31,7 +31,7 @@ pub(super) fn ask(
         console.remark("the table has no rows");
         return Ok(());
     }
-    let columns = columns(known, &table, console).map_err(|failure| failure.in_file(&path))?;
+    let columns = columns(known, &table, None, console).map_err(|failure| failure.in_file(&path))?;
     if asked.input_kind == InputKind::F64 {
         let wanted = Wanted { numbers: &columns, accepts: known.model.capabilities().accepts(), text: None };
         let mut n_before = 0;
@@ -63,12 +63,21 @@ fn in_batches<T: Number>(
     }
 }
 
-/// The columns of the features, in their order.
-fn columns(known: &NamedModel, table: &Table, console: &Console) -> Result<Vec<usize>, Failure> {
-    let found = table.n_columns();
+/// The columns of the features, in their order; none of them is `target`.
+///
+/// # Errors
+///
+/// If one is missing, or there are more or fewer of them.
+pub(crate) fn columns(
+    known: &NamedModel,
+    table: &Table,
+    target: Option<usize>,
+    console: &Console,
+) -> Result<Vec<usize>, Failure> {
+    let others = || (0..table.n_columns()).filter(|column| Some(*column) != target);
     if let (Some(features), Some(names)) = (&known.features, table.names()) {
         let columns = features.iter().map(|feature| table.column(feature)).collect::<Result<Vec<_>, _>>()?;
-        let unused: Vec<String> = (0..found)
+        let unused: Vec<String> = others()
             .filter(|column| !columns.contains(column))
             .filter_map(|column| names.get(column).cloned())
             .collect();
@@ -77,16 +86,17 @@ fn columns(known: &NamedModel, table: &Table, console: &Console) -> Result<Vec<u
         }
         return Ok(columns);
     }
-    let expected = known.n_features();
-    match expected {
+    let found = others().count();
+    match known.n_features() {
         Some(expected) if expected != found => {
             let what = format!(
-                "the table has {}, the model {}",
+                "the table has {}{}, the model {}",
                 plural(found as u64, "column"),
+                if target.is_some() { " besides the target" } else { "" },
                 plural(expected as u64, "feature")
             );
             Err(Failure::new(CODE_TABLE_COLUMNS, what))
         }
-        _ => Ok((0..found).collect()),
+        _ => Ok(others().collect()),
     }
 }

@@ -2,15 +2,15 @@
 
 use apr_container::{Map, Value};
 use apr_models::{
-    AnyModel, Classifier as _, CountVectorizer, CountVectorizerOptions, DocumentCount, KMeans,
-    LinearRegression, LogisticRegression, MixtureOfExperts, MoeConfig, MoeTraining, NaiveBayes,
-    NaiveBayesOptions, NgramLm, NgramLmOptions, Pca, PcaOptions, PcaScaling, Regressor, Ridge, SoftmaxGating,
-    TextRules, TfIdf, TfIdfOptions, Vector,
+    AnyModel, CountVectorizer, CountVectorizerOptions, DocumentCount, KMeans, LinearRegression,
+    LogisticRegression, MixtureOfExperts, MoeConfig, MoeTraining, NaiveBayes, NaiveBayesOptions, NgramLm,
+    NgramLmOptions, Pca, PcaOptions, PcaScaling, Ridge, SoftmaxGating, TextRules, TfIdf, TfIdfOptions,
 };
 use clap::{Args, Subcommand};
 
-use super::data::{Columns, Data, Needs, Table};
+use super::data::{Columns, Data, Needs};
 use super::network::{self, MlpArgs};
+use super::validation::ValidationArgs;
 use super::{CommonArgs, Trained};
 use crate::error::{CODE_USAGE, Failure};
 
@@ -77,6 +77,10 @@ pub(super) struct Supervised<S: Args> {
     target: String,
     #[command(flatten)]
     drop: DropArg,
+    #[command(flatten)]
+    validation: ValidationArgs,
+    #[command(flatten)]
+    seed: SeedArg,
     #[command(flatten)]
     settings: S,
 }
@@ -149,8 +153,6 @@ pub(super) struct MixtureArgs {
     /// Number of restarts; the best result is kept.
     #[arg(long, value_name = "N", default_value = "5", help_heading = SETTINGS)]
     restarts: usize,
-    #[command(flatten)]
-    seed: SeedArg,
 }
 
 #[derive(Debug, Args)]
@@ -216,23 +218,29 @@ pub(super) struct Job<'a> {
     pub(super) name: &'static str,
     pub(super) common: &'a CommonArgs,
     pub(super) columns: Columns<'a>,
+    pub(super) validation: ValidationArgs,
+    pub(super) seed: u64,
     pub(super) train: Training<'a>,
 }
 
 /// Trains the chosen model on the table.
-type Training<'a> = Box<dyn FnOnce(&Data) -> Result<Trained, Failure> + 'a>;
+pub(super) type Training<'a> = Box<dyn Fn(&Data) -> Result<Trained, Failure> + 'a>;
 
 impl Algorithm {
     pub(super) fn job(&self) -> Job<'_> {
         match self {
             Self::LinearRegression(args) => {
-                args.job("linear-regression", Needs::Numbers, |_, data| linear_regression(data))
+                args.job("linear-regression", Needs::Numbers, |_, data, _| linear_regression(data))
             }
-            Self::Ridge(args) => args.job("ridge", Needs::Numbers, ridge),
+            Self::Ridge(args) => args.job("ridge", Needs::Numbers, |args, data, _| ridge(args, data)),
             Self::LogisticRegression(args) => {
-                args.job("logistic-regression", Needs::Classes, logistic_regression)
+                args.job("logistic-regression", Needs::Classes, |args, data, _| {
+                    logistic_regression(args, data)
+                })
             }
-            Self::NaiveBayes(args) => args.job("naive-bayes", Needs::Classes, naive_bayes),
+            Self::NaiveBayes(args) => {
+                args.job("naive-bayes", Needs::Classes, |args, data, _| naive_bayes(args, data))
+            }
             Self::Mlp(args) => args.job("mlp", args.settings.needs(), network::train),
             Self::Moe(args) => args.job("moe", Needs::Numbers, mixture),
             Self::KMeans(args) => args.job("kmeans", kmeans),
@@ -247,11 +255,15 @@ impl Algorithm {
 /// Fits a model with these settings.
 type Train<S> = fn(&S, &Data) -> Result<Trained, Failure>;
 
+/// Fits a model with these settings and this seed.
+type TrainSeeded<S> = fn(&S, &Data, u64) -> Result<Trained, Failure>;
+
 impl<S: Args> Supervised<S> {
-    fn job(&self, name: &'static str, needs: Needs, train: Train<S>) -> Job<'_> {
+    fn job(&self, name: &'static str, needs: Needs, train: TrainSeeded<S>) -> Job<'_> {
         let columns = Columns::Target { needs, target: &self.target, dropped: &self.drop.drop };
-        let train = Box::new(move |data: &Data| train(&self.settings, data));
-        Job { name, common: &self.common, columns, train }
+        let seed = self.seed.seed;
+        let train = Box::new(move |data: &Data| train(&self.settings, data, seed));
+        Job { name, common: &self.common, columns, validation: self.validation, seed, train }
     }
 }
 
@@ -259,7 +271,7 @@ impl<S: Args> Unsupervised<S> {
     fn job(&self, name: &'static str, train: Train<S>) -> Job<'_> {
         let columns = Columns::All { dropped: &self.drop.drop };
         let train = Box::new(move |data: &Data| train(&self.settings, data));
-        Job { name, common: &self.common, columns, train }
+        Job { name, common: &self.common, columns, validation: ValidationArgs::default(), seed: 0, train }
     }
 }
 
@@ -267,7 +279,7 @@ impl<S: Args> OfTexts<S> {
     fn job(&self, name: &'static str, train: Train<S>) -> Job<'_> {
         let columns = Columns::Texts { column: self.column.as_deref() };
         let train = Box::new(move |data: &Data| train(&self.settings, data));
-        Job { name, common: &self.common, columns, train }
+        Job { name, common: &self.common, columns, validation: ValidationArgs::default(), seed: 0, train }
     }
 }
 
@@ -285,53 +297,14 @@ fn linear_regression(data: &Data) -> Result<Trained, Failure> {
     let table = data.table()?;
     let mut model = LinearRegression::new();
     model.fit(&table.x, table.numbers()?)?;
-    let metrics = regression_metrics(&model, table)?;
-    Ok(Trained { model: model.into(), hyperparameters: Map::new(), metrics })
+    Ok(Trained::new(model, Map::new()))
 }
 
 fn ridge(args: &RidgeArgs, data: &Data) -> Result<Trained, Failure> {
     let (table, alpha) = (data.table()?, args.alpha);
     let mut model = Ridge::new(alpha)?;
     model.fit(&table.x, table.numbers()?)?;
-    let metrics = regression_metrics(&model, table)?;
-    Ok(Trained { model: model.into(), hyperparameters: named([("alpha", decimal(alpha))]), metrics })
-}
-
-fn regression_metrics(model: &impl Regressor, table: &Table) -> Result<Map<Value>, Failure> {
-    let predictions: Vec<f32> = model.try_predict(&table.x)?.iter().collect();
-    Ok(fit_metrics(&predictions, table.numbers()?))
-}
-
-/// R², and the root of the mean squared error.
-pub(super) fn fit_metrics(predictions: &[f32], y: &Vector) -> Map<Value> {
-    let count = y.len() as f64;
-    let mean = y.iter().map(f64::from).sum::<f64>() / count;
-    let squares = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
-        predictions
-            .iter()
-            .zip(y.iter())
-            .map(|(&found, expected)| of(found.into(), expected.into()).powi(2))
-            .sum()
-    };
-    let (missed, spread) =
-        (squares(&|found, expected| found - expected), squares(&|_, expected| expected - mean));
-    let rmse = ("rmse".to_owned(), (missed / count).sqrt().into());
-    // Of a constant target nothing can be explained.
-    let r2 = (spread > 0.0).then(|| ("r2".to_owned(), (1.0 - missed / spread).into()));
-    [rmse].into_iter().chain(r2).collect()
-}
-
-/// The share of samples that are right.
-fn accuracy(found: &[usize], expected: &[usize]) -> Value {
-    let right = found.iter().zip(expected).filter(|(found, expected)| found == expected).count();
-    (right as f64 / expected.len() as f64).into()
-}
-
-/// The mean negative logarithm of the probability that the right class was given.
-fn log_loss(probabilities: impl Iterator<Item = f32>, n_samples: usize) -> Value {
-    let sum: f64 = probabilities.map(|value| f64::from(value).max(1e-15).ln()).sum();
-    // From 0, so that no loss at all is not -0.
-    ((0.0 - sum) / n_samples as f64).into()
+    Ok(Trained::new(model, named([("alpha", decimal(alpha))])))
 }
 
 fn logistic_regression(args: &LogisticRegressionArgs, data: &Data) -> Result<Trained, Failure> {
@@ -345,14 +318,8 @@ fn logistic_regression(args: &LogisticRegressionArgs, data: &Data) -> Result<Tra
     let &LogisticRegressionArgs { l2, max_iter } = args;
     let mut model = LogisticRegression::new().with_l2_penalty(l2).with_max_iter(max_iter);
     model.fit(&table.x, ids)?;
-    let second = model.try_predict_proba(&table.x)?;
-    let right = second.iter().zip(ids).map(|(second, &id)| if id == 1 { second } else { 1.0 - second });
-    let metrics = named([
-        ("accuracy", accuracy(&model.try_predict(&table.x)?, ids)),
-        ("log_loss", log_loss(right, ids.len())),
-    ]);
     let hyperparameters = named([("l2", decimal(l2)), ("max_iter", max_iter.into())]);
-    Ok(Trained { model: model.into(), hyperparameters, metrics })
+    Ok(Trained::new(model, hyperparameters))
 }
 
 fn naive_bayes(args: &NaiveBayesArgs, data: &Data) -> Result<Trained, Failure> {
@@ -360,22 +327,13 @@ fn naive_bayes(args: &NaiveBayesArgs, data: &Data) -> Result<Trained, Failure> {
     let (ids, _) = table.classes()?;
     let var_smoothing = args.var_smoothing;
     let model = NaiveBayes::fit(&table.x, ids, &NaiveBayesOptions { var_smoothing })?;
-    let probabilities = model.try_predict_proba(&table.x)?;
-    let right = probabilities.rows().zip(ids).filter_map(|(row, &id)| row.get(id).copied());
-    let metrics = named([
-        ("accuracy", accuracy(&model.try_predict(&table.x)?, ids)),
-        ("log_loss", log_loss(right, ids.len())),
-    ]);
-    Ok(Trained {
-        model: model.into(),
-        hyperparameters: named([("var_smoothing", var_smoothing.into())]),
-        metrics,
-    })
+    let hyperparameters = named([("var_smoothing", var_smoothing.into())]);
+    Ok(Trained::new(model, hyperparameters))
 }
 
-fn mixture(args: &MixtureArgs, data: &Data) -> Result<Trained, Failure> {
+fn mixture(args: &MixtureArgs, data: &Data, seed: u64) -> Result<Trained, Failure> {
     let table = data.table()?;
-    let &MixtureArgs { experts, top_k, restarts, seed: SeedArg { seed } } = args;
+    let &MixtureArgs { experts, top_k, restarts } = args;
     // Each takes at least one sample.
     if experts == 0 || experts > table.x.n_rows() {
         return Err(Failure::new(CODE_USAGE, format!("{experts} experts for {} samples", table.x.n_rows())));
@@ -388,14 +346,13 @@ fn mixture(args: &MixtureArgs, data: &Data) -> Result<Trained, Failure> {
     }
     let mut model = builder.build()?;
     model.fit(&table.x, table.numbers()?, &MoeTraining { seed, restarts, ..MoeTraining::default() })?;
-    let metrics = regression_metrics(&model, table)?;
     let hyperparameters = named([
         ("experts", experts.into()),
         ("top_k", top_k.into()),
         ("restarts", restarts.into()),
         ("seed", seed.into()),
     ]);
-    Ok(Trained { model: AnyModel::MixtureOfExperts(model), hyperparameters, metrics })
+    Ok(Trained::new(AnyModel::MixtureOfExperts(model), hyperparameters))
 }
 
 fn kmeans(args: &KMeansArgs, data: &Data) -> Result<Trained, Failure> {

@@ -161,6 +161,39 @@ impl Data {
 }
 
 impl Table {
+    /// Some of the rows, in this order.
+    ///
+    /// # Errors
+    ///
+    /// If memory lacks.
+    pub(super) fn subset(&self, rows: &[usize]) -> Result<Self, Failure> {
+        let n_cols = self.x.n_cols();
+        let row = |&row: &usize| self.x.as_slice().get(row * n_cols..(row + 1) * n_cols).unwrap_or_default();
+        let x = Matrix::from_vec(rows.len(), n_cols, rows.iter().flat_map(row).copied().collect())?;
+        let target = match &self.target {
+            Target::None => Target::None,
+            Target::Numbers(numbers) => {
+                let numbers = numbers.as_slice();
+                Target::Numbers(Vector::from_vec(
+                    rows.iter().filter_map(|&row| numbers.get(row).copied()).collect(),
+                ))
+            }
+            Target::Classes { ids, names } => Target::Classes {
+                ids: rows.iter().filter_map(|&row| ids.get(row).copied()).collect(),
+                names: names.clone(),
+            },
+        };
+        Ok(Self { x, target, features: self.features.clone(), target_name: self.target_name.clone() })
+    }
+
+    /// The class of each row, if there are classes to learn.
+    pub(super) fn class_ids(&self) -> Option<&[usize]> {
+        match &self.target {
+            Target::Classes { ids, .. } => Some(ids),
+            _ => None,
+        }
+    }
+
     /// The numbers to learn.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use apr_models::{
 use clap::{Args, ValueEnum};
 
 use super::Trained;
-use super::algorithms::{SETTINGS, SeedArg, decimal, fit_metrics, named};
+use super::algorithms::{SETTINGS, decimal, named};
 use super::data::{Data, Needs, Table, Target};
 use crate::error::{CODE_USAGE, Failure};
 
@@ -33,8 +33,6 @@ pub(super) struct MlpArgs {
     /// The target is a class even if it is a number.
     #[arg(long, help_heading = SETTINGS)]
     classes: bool,
-    #[command(flatten)]
-    seed: SeedArg,
 }
 
 /// A value of `--activation`.
@@ -88,7 +86,7 @@ impl Scale {
     }
 }
 
-pub(super) fn train(args: &MlpArgs, data: &Data) -> Result<Trained, Failure> {
+pub(super) fn train(args: &MlpArgs, data: &Data, seed: u64) -> Result<Trained, Failure> {
     let table = data.table()?;
     let hidden = hidden(&args.hidden)?;
     let (activation, name) = match args.activation {
@@ -96,7 +94,7 @@ pub(super) fn train(args: &MlpArgs, data: &Data) -> Result<Trained, Failure> {
         ActivationArg::Tanh => (Activation::Tanh, "tanh"),
         ActivationArg::Sigmoid => (Activation::Sigmoid, "sigmoid"),
     };
-    let &MlpArgs { epochs, batch_size, learning_rate, weight_decay, seed: SeedArg { seed }, .. } = args;
+    let &MlpArgs { epochs, batch_size, learning_rate, weight_decay, .. } = args;
 
     let (n_outputs, last, loss) = match &table.target {
         Target::Classes { names, .. } => (names.len(), Activation::Softmax, NeuralLoss::CrossEntropy),
@@ -114,19 +112,7 @@ pub(super) fn train(args: &MlpArgs, data: &Data) -> Result<Trained, Failure> {
     };
     let (model, final_loss) = learn(table, &layers, &options)?;
 
-    let mut metrics = match &table.target {
-        Target::Classes { ids, .. } => {
-            let found = model.classes(&table.x)?;
-            let right = found.iter().zip(ids).filter(|(found, expected)| found == expected).count();
-            named([("accuracy", (right as f64 / ids.len() as f64).into())])
-        }
-        _ => {
-            let outputs = model.outputs(&table.x)?;
-            let y = table.numbers()?;
-            fit_metrics(outputs.as_slice(), y)
-        }
-    };
-    metrics.extend(final_loss.map(|loss| ("loss".to_owned(), loss.into())));
+    let metrics = final_loss.map(|loss| ("loss".to_owned(), loss.into())).into_iter().collect();
     let hyperparameters = named([
         ("hidden", hidden.iter().map(|&width| width.into()).collect::<Vec<_>>().into()),
         ("activation", name.into()),
