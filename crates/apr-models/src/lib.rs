@@ -63,6 +63,7 @@ mod mixture_of_experts;
 mod model;
 mod naive_bayes;
 mod neural;
+mod newton;
 mod ngram_lm;
 mod numbers;
 mod payload;
@@ -81,6 +82,7 @@ mod scaler;
 mod scratch;
 mod sparse;
 mod split;
+mod standard;
 mod svm;
 mod tensors;
 mod terms;
@@ -89,6 +91,7 @@ mod tf_idf;
 mod tree;
 mod vector;
 mod vocabulary;
+mod weighting;
 
 pub use crate::any_model::{AnyModel, Terms};
 pub use crate::content_recommender::{ContentRecommender, Recommendation};
@@ -120,7 +123,7 @@ pub use crate::mixture_of_experts::{
 pub use crate::model::{Classifier, Model, Regressor, Transformer};
 pub use crate::naive_bayes::{NaiveBayes, NaiveBayesOptions, NaiveBayesParts};
 pub use crate::neural::{
-    Activation, Dense, NeuralLoss, NeuralOptions, NeuralSequential, NeuralTargets, Optimizer,
+    Activation, Dense, NeuralLoss, NeuralOptions, NeuralSequential, NeuralTargets, Optimizer, SoftmaxOptions,
 };
 pub use crate::ngram_lm::{NgramCounts, NgramLm, NgramLmOptions, NgramLmParts, Smoothing};
 pub use crate::numbers::Numbers;
@@ -149,10 +152,12 @@ pub use crate::scaler::{MinMaxScaler, StandardScaler};
 pub use crate::sparse::{SparseRow, SparseRows};
 pub use crate::split::{folds, held_out};
 pub use crate::svm::{KernelParts, LinearParts, Svm, SvmKernel};
+pub use crate::svm::{KernelParts, KernelSvmOptions, LinearParts, LinearSvmOptions, Svm, SvmKernel};
 pub use crate::tensors::{MODEL_KEY, Tensors};
 pub use crate::terms::{LetterCase, TermCount, TextRules, TokenRule};
 pub use crate::tf_idf::{InverseFrequency, RowNorm, TermFrequency, TfIdf, TfIdfOptions, TfIdfParts};
 pub use crate::tree::TreeNode;
 pub use crate::vector::Vector;
 pub use crate::vocabulary::Vocabulary;
+pub use crate::weighting::{ClassWeighting, Weighting};
 pub use located_error::Subject;

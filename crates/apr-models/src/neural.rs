@@ -2,6 +2,7 @@
 
 mod dense;
 mod optimizer;
+mod softmax;
 mod stored;
 mod fit;
 
@@ -10,9 +11,11 @@ use alloc::vec::Vec;
 pub use self::dense::{Activation, Dense};
 pub use self::fit::{NeuralLoss, NeuralOptions, NeuralTargets};
 pub use self::optimizer::Optimizer;
+pub use self::softmax::SoftmaxOptions;
 
 use crate::checks;
 use crate::classes::largest;
+use crate::convergence::Convergence;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::{Matrix, table};
 use crate::model::Transformer;
@@ -107,6 +110,37 @@ impl NeuralSequential {
         let (layers, losses) = fit::fit(&self.layers, x, targets, options)?;
         self.layers = layers;
         Ok(losses)
+    }
+
+    /// Multinomial logistic regression: a network of one softmax layer with the least sum of the negative logarithms of the
+    /// probabilities of the classes `y` (`[n_samples]`, counted from 0 without gaps) of the samples `x` (`[n_samples,
+    /// n_features]`), times `c`, plus half the sum of the squared coefficients; constants have no penalty. That is
+    /// scikit-learn 1.9.1's `LogisticRegression(C=c)`, also for two classes.
+    ///
+    /// A truncated Newton method in `f64`, rounded once; the same input gives the same bits on every platform. Time of a
+    /// step is O(`n_samples` · `n_features` · `n_classes`), memory O(`n_samples` · (`n_features` + `n_classes`)).
+    ///
+    /// ```
+    /// use apr_models::{Matrix, NeuralSequential, SoftmaxOptions};
+    ///
+    /// let x = Matrix::from_vec(6, 1, vec![0.0, 1.0, 4.0, 5.0, 8.0, 9.0])?;
+    /// let (model, convergence) = NeuralSequential::softmax_regression(&x, &[0, 0, 1, 1, 2, 2], &SoftmaxOptions::default())?;
+    /// assert!(convergence.converged);
+    /// assert_eq!(model.classes(&x)?, [0, 0, 1, 1, 2, 2]);
+    /// # Ok::<(), apr_models::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TargetLength`], [`ErrorKind::FeatureNotFinite`], [`ErrorKind::Label`] for classes with gaps,
+    /// [`ErrorKind::PartLength`] for fewer than two classes or another number of weights, [`ErrorKind::PartInvalid`] for
+    /// an option that is out of its range, [`ErrorKind::OutOfRange`] if a coefficient does not fit `f32`.
+    pub fn softmax_regression(
+        x: &Matrix,
+        y: &[usize],
+        options: &SoftmaxOptions<'_>,
+    ) -> Result<(Self, Convergence), Error> {
+        softmax::fit(x, y, options)
     }
 
     /// The layers, in the order in which they compute.

@@ -2,7 +2,7 @@
 
 use apr_models::{
     Activation, Dense, ElasticNet, Intercept, Lasso, LinearRegression, LogisticRegression, Matrix,
-    NeuralSequential, Regressor, Ridge, Vector,
+    NeuralSequential, Regressor, Ridge, SoftmaxOptions, Vector,
 };
 
 use super::{Case, cases, floats, matrix, number, reloaded, wholes, wide};
@@ -165,5 +165,54 @@ fn more_classes_are_a_network_of_one_layer() {
         let network = NeuralSequential::from_layers(vec![layer]).unwrap();
         let proba = network.transform(&case.x("rows"));
         case.close("predict_proba", &wide(proba.as_slice()), case.expected("predict_proba"));
+
+        let c = case.case["params"]["C"].as_f64().unwrap();
+        let (x, y) = (case.x("train_rows"), case.classes("train_rows"));
+        let options = SoftmaxOptions { c, ..SoftmaxOptions::default() };
+        let (trained, convergence) = NeuralSequential::softmax_regression(&x, &y, &options).unwrap();
+        assert!(convergence.converged);
+        let layer = &trained.layers()[0];
+        let coefficients: Vec<f64> = (0..n_classes)
+            .flat_map(|class| (0..n_features).map(move |feature| (feature, class)))
+            .map(|(feature, class)| layer.weights().get(feature, class).unwrap().into())
+            .collect();
+        case.close("coef", &coefficients, case.part("coef"));
+        let least = case.expected("objective").as_f64().unwrap();
+        let objective = softmax_objective(&case, &trained, &coefficients);
+        assert!(objective <= least * (1.0 + 1e-5), "{}: {objective}, there {least}", case.name());
+        assert_eq!(trained.classes(&case.x("rows")).unwrap(), wholes(case.expected("predict")));
+    }
+}
+
+/// Mean negative logarithm of the probabilities of the classes trained on, plus the penalty, in `f64`.
+fn softmax_objective(case: &Case, network: &NeuralSequential, coefficients: &[f64]) -> f64 {
+    let layer = &network.layers()[0];
+    let (x, y) = (case.x("train_rows"), case.classes("train_rows"));
+    let of_sample = |(row, &y): (&[f32], &usize)| {
+        let scores: Vec<f64> = (0..layer.n_outputs())
+            .map(|class| {
+                let products =
+                    layer.weights().rows().zip(row).map(|(w, &x)| f64::from(w[class]) * f64::from(x));
+                f64::from(layer.bias()[class]) + products.sum::<f64>()
+            })
+            .collect();
+        scores.iter().map(|score| score.exp()).sum::<f64>().ln() - scores[y]
+    };
+    let mean = x.rows().zip(&y).map(of_sample).sum::<f64>() / y.len() as f64;
+    let penalty = case.case["params"]["l2"].as_f64().unwrap() / 2.0;
+    mean + penalty * coefficients.iter().map(|weight| weight * weight).sum::<f64>()
+}
+
+/// scikit-learn has one row of coefficients for two classes; here the rows of both differ by that one.
+#[test]
+fn two_classes_of_a_network_are_those_of_a_single_plane() {
+    for case in two_classes() {
+        let c = case.case["params"]["C"].as_f64().unwrap_or(f64::INFINITY);
+        let (x, y) = (case.x("train_rows"), case.classes("train_rows"));
+        let options = SoftmaxOptions { c, tol: 1e-7, ..SoftmaxOptions::default() };
+        let (trained, _) = NeuralSequential::softmax_regression(&x, &y, &options).unwrap();
+        let differences: Vec<f64> =
+            trained.layers()[0].weights().rows().map(|row| f64::from(row[1]) - f64::from(row[0])).collect();
+        case.close("coef", &differences, case.part("coef"));
     }
 }
