@@ -1,17 +1,23 @@
 //! Support vector machines.
 
+mod fit;
+mod hinge;
 mod kernel;
 mod linear;
+mod smo;
 mod stored;
 
 use alloc::vec::Vec;
 
+pub use self::fit::KernelSvmOptions;
+pub use self::hinge::LinearSvmOptions;
 use self::kernel::KernelMachine;
 pub use self::kernel::{KernelParts, SvmKernel};
 use self::linear::LinearMachine;
 pub use self::linear::LinearParts;
 
 use crate::classes::{Classes, largest};
+use crate::convergence::Convergence;
 use crate::error::{Error, ErrorKind};
 use crate::kernels::svm::most_votes;
 use crate::matrix::Matrix;
@@ -77,6 +83,65 @@ impl Svm {
         let classes = Classes::from_labels(parts.classes.clone(), 2)?;
         let machine = KernelMachine::new(&classes, parts)?;
         Ok(Self { classes, machine: Machine::Kernel(machine) })
+    }
+
+    /// Fits a linear machine to samples `x` (`[n_samples, n_features]`) and their labels `y` (`[n_samples]`): the least
+    /// squared hinge loss, of two classes, or of each class against the rest, as scikit-learn 1.9.1's `LinearSVC` with
+    /// its own settings. The constant term has a penalty, too.
+    ///
+    /// A truncated Newton method in `f64` on standardized features, rounded once; the same input gives the same bits on
+    /// every platform. The penalty is on the weights of the features as they are: scale them first if their units
+    /// differ. Time of a step is O(`n_samples` · `n_features`).
+    ///
+    /// ```
+    /// use apr_models::{Classifier, LinearSvmOptions, Matrix, Svm};
+    ///
+    /// let x = Matrix::from_vec(4, 1, vec![0.0, 1.0, 4.0, 5.0])?;
+    /// let (model, convergence) = Svm::fit_linear(&x, &[2, 2, 7, 7], &LinearSvmOptions::default())?;
+    /// assert!(convergence.converged);
+    /// assert_eq!(model.predict(&x), [2, 2, 7, 7]);
+    /// # Ok::<(), apr_models::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TargetLength`], [`ErrorKind::FeatureNotFinite`], [`ErrorKind::PartLength`] for fewer than two classes
+    /// or another number of weights, [`ErrorKind::PartInvalid`] for an option that is out of its range,
+    /// [`ErrorKind::OutOfRange`] if a weight does not fit `f32`.
+    pub fn fit_linear(
+        x: &Matrix,
+        y: &[usize],
+        options: &LinearSvmOptions<'_>,
+    ) -> Result<(Self, Convergence), Error> {
+        hinge::fit(x, y, options)
+    }
+
+    /// Fits a machine of support vectors to samples `x` (`[n_samples, n_features]`) and their labels `y`
+    /// (`[n_samples]`): each class against each other one, as scikit-learn 1.9.1's `SVC` and libsvm.
+    ///
+    /// Sequential minimal optimization in `f64`; the same input gives the same bits on every platform. Up to 200 MB of
+    /// the kernel matrix stay in memory.
+    ///
+    /// ```
+    /// use apr_models::{Classifier, KernelSvmOptions, Matrix, Svm, SvmKernel};
+    ///
+    /// // Inside and outside of a circle.
+    /// let x = Matrix::from_vec(6, 2, vec![0.1, 0.0, 0.0, -0.1, 3.0, 0.0, -3.0, 0.0, 0.0, 3.0, 0.0, -3.0])?;
+    /// let options = KernelSvmOptions::new(SvmKernel::rbf_scale(&x)?);
+    /// let (model, _) = Svm::fit_kernel(&x, &[0, 0, 1, 1, 1, 1], &options)?;
+    /// assert_eq!(model.predict(&x), [0, 0, 1, 1, 1, 1]);
+    /// # Ok::<(), apr_models::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`fit_linear`](Self::fit_linear).
+    pub fn fit_kernel(
+        x: &Matrix,
+        y: &[usize],
+        options: &KernelSvmOptions<'_>,
+    ) -> Result<(Self, Convergence), Error> {
+        fit::fit(x, y, options)
     }
 
     /// Labels, strictly increasing.
