@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
+use crate::convergence::Convergence;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::matrix::Matrix;
 use crate::model::{Classifier, check_rows};
@@ -15,6 +16,9 @@ use crate::tensors::Tensors;
 use crate::vector::Vector;
 
 mod density;
+mod fit;
+
+pub use self::fit::GaussianMixtureOptions;
 
 /// Constraint on the covariance matrices, as in scikit-learn's `GaussianMixture`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -38,8 +42,8 @@ impl CovarianceType {
     }
 }
 
-/// Gaussian mixture (Bishop, *Pattern Recognition and Machine Learning*, 2006, section 9.2), fitted by another
-/// implementation: a sample belongs to the component of the largest weighted density, to the first one in a tie.
+/// Gaussian mixture (Bishop, *Pattern Recognition and Machine Learning*, 2006, section 9.2): a sample belongs to the
+/// component of the largest weighted density, to the first one in a tie.
 ///
 /// A variance below 1e-6 counts as 1e-6.
 ///
@@ -120,6 +124,33 @@ impl GaussianMixture {
         };
         model.densities()?;
         Ok(model)
+    }
+
+    /// Fits a mixture to samples `x` (`[n_samples, n_features]`) by expectation and maximization (Dempster, Laird and
+    /// Rubin, J. R. Stat. Soc. B 39, 1977), starting from the clusters of [`KMeans`](crate::KMeans), as scikit-learn 1.9.1's
+    /// `GaussianMixture`. Of several starts the one of the largest density stays.
+    ///
+    /// Computed in `f64` and rounded once; the same samples, options and seed give the same bits on every platform. Time of
+    /// a round is O(`n_samples` · `n_components` · `n_features`²), or without the square for diagonal covariances.
+    ///
+    /// ```
+    /// use apr_models::{GaussianMixture, GaussianMixtureOptions, Matrix};
+    ///
+    /// let x = Matrix::from_vec(6, 1, vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2])?;
+    /// let (model, convergence) = GaussianMixture::fit(&x, &GaussianMixtureOptions::new(2))?;
+    /// assert!(convergence.converged);
+    /// let labels = model.labels().unwrap();
+    /// assert!(labels[0] == labels[2] && labels[2] != labels[3]);
+    /// # Ok::<(), apr_models::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TooFewSamples`] for fewer samples than components, [`ErrorKind::FeatureNotFinite`],
+    /// [`ErrorKind::PartInvalid`] for an option that is out of its range and, as `reg_covar`, if a component has a direction
+    /// without variance, [`ErrorKind::MatrixTooLarge`], [`ErrorKind::PartNotFinite`] if a parameter does not fit `f32`.
+    pub fn fit(x: &Matrix, options: &GaussianMixtureOptions) -> Result<(Self, Convergence), Error> {
+        fit::fit(x, options)
     }
 
     /// The same model with the settings of its training: rounds, tolerance and seed.

@@ -101,7 +101,7 @@ pub use crate::custom::{Custom, NeuralCustom};
 pub use crate::dbscan::Dbscan;
 pub use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor};
 pub use crate::error::{Error, ErrorKind, Operation, Parameter};
-pub use crate::gaussian_mixture::{CovarianceType, GaussianMixture};
+pub use crate::gaussian_mixture::{CovarianceType, GaussianMixture, GaussianMixtureOptions};
 pub use crate::gradient_boosting::{
     BoostedClassifierParts, BoostedRegressorParts, GradientBoostingClassifier, GradientBoostingRegressor,
 };
