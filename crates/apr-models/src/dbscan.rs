@@ -6,14 +6,25 @@ use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
 use crate::error::{Error, ErrorKind, Operation};
+use crate::matrix::Matrix;
 use crate::payload::fields::read;
 use crate::payload::values::write_option;
 use crate::tensors::Tensors;
 
-/// The result of DBSCAN (Ester, Kriegel, Sander and Xu, KDD 1996) by another implementation: a label for each
-/// training sample.
+mod fit;
+
+/// The result of DBSCAN (Ester, Kriegel, Sander and Xu, KDD 1996): a label for each training sample.
 ///
 /// DBSCAN does not label other samples, so there is no prediction.
+///
+/// ```
+/// use apr_models::{Dbscan, Matrix};
+///
+/// let x = Matrix::from_vec(6, 1, vec![1.0, 1.2, 1.4, 5.0, 5.1, 9.0])?;
+/// let model = Dbscan::fit(&x, 0.25, 2)?;
+/// assert_eq!(model.labels().unwrap(), [0, 0, 0, 1, 1, -1]);
+/// # Ok::<(), apr_models::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dbscan {
     eps: f32,
@@ -22,6 +33,25 @@ pub struct Dbscan {
 }
 
 impl Dbscan {
+    /// Finds the clusters of samples `x` (`[n_samples, n_features]`), counted in the order of their first core sample.
+    ///
+    /// A core sample has at least `min_samples` samples, itself included, at a Euclidean distance of at most `eps`; core
+    /// samples that near to each other are in one cluster. Another sample is in the first cluster with a core sample that
+    /// near, or noise. Squared distances are summed in `f64`. That is scikit-learn 1.9.1's `DBSCAN`.
+    ///
+    /// A k-d tree finds the neighbours. Memory beside `x` is O(`n_samples` · `n_features`).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`] if `eps` is not a positive finite number or `min_samples` is 0,
+    /// [`ErrorKind::FeatureNotFinite`], [`ErrorKind::MatrixTooLarge`] for 2^31 samples and more.
+    pub fn fit(x: &Matrix, eps: f32, min_samples: usize) -> Result<Self, Error> {
+        let mut model = Self::from_parts(eps, min_samples, Vec::new())?;
+        checks::expect(MIN_SAMPLES, min_samples > 0, "at least 1 is needed")?;
+        model.labels = Some(fit::labels(x, eps, min_samples)?);
+        Ok(model)
+    }
+
     /// What training with these settings found: a cluster for each sample, counted from 0, or -1 for noise.
     ///
     /// # Errors

@@ -151,7 +151,6 @@ pub use crate::ridge::Ridge;
 pub use crate::scaler::{MinMaxScaler, StandardScaler};
 pub use crate::sparse::{SparseRow, SparseRows};
 pub use crate::split::{folds, held_out};
-pub use crate::svm::{KernelParts, LinearParts, Svm, SvmKernel};
 pub use crate::svm::{KernelParts, KernelSvmOptions, LinearParts, LinearSvmOptions, Svm, SvmKernel};
 pub use crate::tensors::{MODEL_KEY, Tensors};
 pub use crate::terms::{LetterCase, TermCount, TextRules, TokenRule};

@@ -1,6 +1,6 @@
 //! Clusters.
 
-use apr_models::{CovarianceType, Dbscan, GaussianMixture, KMeans, Matrix};
+use apr_models::{CovarianceType, Dbscan, GaussianMixture, GaussianMixtureOptions, KMeans, Matrix};
 
 use super::{Case, cases, floats, matrix, number, reloaded, whole, wholes, wide};
 
@@ -75,6 +75,23 @@ fn mixtures_are_as_dense_as_there() {
             "spherical" => CovarianceType::Spherical,
             other => panic!("{other}"),
         };
+        let reached = case.expected("mean_score").as_f64().unwrap();
+        for seed in 0..3 {
+            let x = case.x("train_rows");
+            let options = GaussianMixtureOptions {
+                covariance_type: kind,
+                restarts: 3,
+                seed,
+                ..GaussianMixtureOptions::new(whole(&case.case["params"]["n_components"]))
+            };
+            let (trained, convergence) = GaussianMixture::fit(&x, &options).unwrap();
+            assert!(convergence.converged, "{}", case.name());
+            let scores = trained.try_score_samples(&x).unwrap();
+            let mean = scores.iter().map(f64::from).sum::<f64>() / x.n_rows() as f64;
+            assert!(mean > reached - 2e-3, "{}, seed {seed}: {mean}, there {reached}", case.name());
+            assert_eq!(trained.labels().unwrap(), trained.predict(&x), "{}", case.name());
+            assert_eq!(GaussianMixture::fit(&x, &options).unwrap(), (trained, convergence));
+        }
         let (x, means) = (case.x("rows"), matrix(case.part("means")));
         let covariances = covariances(&case, kind, means.n_rows(), means.n_cols());
         let weights = floats(case.part("weights"));
@@ -96,6 +113,12 @@ fn labels_by_density_are_kept() {
         let labels: Vec<i32> = labels.map(|label| i32::try_from(label.as_i64().unwrap()).unwrap()).collect();
         let (eps, min_samples) =
             (number(&case.case["params"]["eps"]), whole(&case.case["params"]["min_samples"]));
+        assert_eq!(
+            Dbscan::fit(&case.x("train_rows"), eps, min_samples).unwrap().labels().unwrap(),
+            labels,
+            "{}",
+            case.name()
+        );
         let model = Dbscan::from_parts(eps, min_samples, labels).unwrap();
         let (x, model) = (case.x("rows"), reloaded(model, Dbscan::from_tensors));
         let labels = model.labels().unwrap();
