@@ -1,6 +1,7 @@
 //! Configuration: what it makes loaders and programs run.
 
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use pickle_core::Error;
@@ -88,32 +89,33 @@ fn width(kind: u64) -> Option<u64> {
     }
 }
 
+/// Arrays inside each other that are passed; readers in Python stop before.
+const MAX_DEPTH: usize = 1024;
+
 /// Passes a value, and says whether that is possible.
 fn skip(reader: &mut Reader<'_>, at: &mut u64, kind: u64) -> Result<bool, Error> {
-    if let Some(width) = width(kind) {
-        *at = at.saturating_add(width);
-        return Ok(true);
-    }
-    let (element, count) = match kind {
-        8 => (8, 1),
-        9 => {
-            let (Some(element), Some(count)) = (number(reader, at, 4)?, number(reader, at, 8)?) else {
-                return Ok(false);
-            };
-            (element, count)
+    // Types and numbers of the elements to pass, of the innermost array last.
+    let mut left = vec![(kind, 1_u64)];
+    while let Some((kind, count)) = left.pop() {
+        if let Some(width) = width(kind) {
+            *at = at.saturating_add(count.saturating_mul(width));
+            continue;
         }
-        _ => return Ok(false),
-    };
-    if let Some(width) = width(element) {
-        *at = at.saturating_add(count.saturating_mul(width));
-        return Ok(true);
-    }
-    if element != 8 {
-        return Ok(false); // Arrays of arrays are not written.
-    }
-    for _ in 0..count {
-        let Some(len) = number(reader, at, 8)? else { return Ok(false) };
-        *at = at.saturating_add(len);
+        let Some(others) = count.checked_sub(1) else { continue };
+        left.push((kind, others));
+        match kind {
+            8 => {
+                let Some(len) = number(reader, at, 8)? else { return Ok(false) };
+                *at = at.saturating_add(len);
+            }
+            9 if left.len() <= MAX_DEPTH => {
+                let (Some(element), Some(count)) = (number(reader, at, 4)?, number(reader, at, 8)?) else {
+                    return Ok(false);
+                };
+                left.push((element, count));
+            }
+            _ => return Ok(false),
+        }
     }
     Ok(true)
 }
@@ -183,7 +185,14 @@ mod tests {
         let kind = at as usize + "tokenizer.chat_template".len();
         bytes[kind] = 9;
         assert_eq!(codes(&bytes, 9), []);
-        for unknown in [(13, Vec::new()), (9, array(9, 0, b""))] {
+        let nested =
+            array(9, 3, &[array(9, 0, b""), array(8, 1, &text(b"one")), array(2, 1, &[0; 2])].concat());
+        let deep = |depth| (0..depth).fold(array(4, 0, b""), |inner, _| array(9, 1, &inner));
+        for value in [nested, array(9, 0, b""), array(13, 0, b""), deep(1000)] {
+            let (bytes, at) = gguf_after(&[(9, value)], b"{{ x }}");
+            assert_eq!(codes(&bytes, 9), [(at, "sc-chat-template")]);
+        }
+        for unknown in [(13, Vec::new()), (9, array(13, 1, b"")), (9, deep(1024))] {
             assert_eq!(codes(&gguf_after(&[unknown], b"{{ x }}").0, 9), []);
         }
         let (long, at) = gguf_after(&[], &alloc::vec![b'x'; template::MAX + 1]);
