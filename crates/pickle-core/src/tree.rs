@@ -356,8 +356,7 @@ pub(crate) fn push<T>(list: &mut Vec<T>, value: T) -> Option<()> {
 }
 
 fn push_indexed<T>(list: &mut Vec<T>, value: T) -> Result<u32, Fault> {
-    let idx =
-        u32::try_from(list.len()).ok().filter(|idx| idx.checked_add(1).is_some()).ok_or(Fault::Memory)?;
+    let idx = u32::try_from(list.len()).ok().filter(|&idx| idx < u32::MAX).ok_or(Fault::Memory)?;
     push(list, value).ok_or(Fault::Memory)?;
     Ok(idx)
 }
