@@ -57,6 +57,14 @@ impl Error {
     }
 }
 
+/// Refuses a size above a limit.
+pub(crate) fn within(what: &'static str, found: u64, allowed: u64) -> Result<(), Error> {
+    match found <= allowed {
+        true => Ok(()),
+        false => Err(ErrorKind::Limit { what, allowed, found }.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,4 +15,5 @@ mod value;
 pub use self::batch::{Batch, CellError, Problem};
 pub use self::error::{Error, ErrorKind};
 pub use self::table::Table;
+pub use self::unpanicked::catches_panics;
 pub use self::value::{Accepted, Value};

@@ -9,7 +9,7 @@ use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::{Message, root_as_message};
 use arrow_schema::{ArrowError, Schema};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, within};
 use crate::unpanicked::unpanicked;
 
 /// What an Arrow IPC file begins with; after zeros up to the writer's alignment, a stream follows.
@@ -171,13 +171,6 @@ impl<R: Read> Messages<R> {
         }
         self.offset += len;
         Ok(())
-    }
-}
-
-fn within(what: &'static str, found: u64, allowed: u64) -> Result<(), Error> {
-    match found <= allowed {
-        true => Ok(()),
-        false => Err(ErrorKind::Limit { what, allowed, found }.into()),
     }
 }
 

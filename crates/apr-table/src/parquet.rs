@@ -15,13 +15,11 @@ use parquet::file::reader::ChunkReader;
 
 use self::limits::{CheckedPages, Refusal};
 use crate::error::{Error, ErrorKind};
+use crate::table::BATCH;
 use crate::unpanicked::unpanicked;
 
 mod limits;
 mod thrift;
-
-/// Most rows that are decoded at once.
-const BATCH: usize = 8192;
 
 /// The rows of a file, from the first.
 pub(crate) struct Rows {
@@ -30,8 +28,8 @@ pub(crate) struct Rows {
     refusal: Refusal,
 }
 
-/// Begins to read the columns, or all of them.
-type Begin = dyn FnOnce(Option<&[usize]>) -> Result<ParquetRecordBatchReader, ParquetError>;
+/// Begins to read the columns.
+type Begin = dyn FnOnce(&[usize]) -> Result<ParquetRecordBatchReader, ParquetError>;
 
 enum State {
     /// Nothing was read but the footer.
@@ -53,11 +51,8 @@ impl Rows {
         let schema = metadata.schema().clone();
         let builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata).with_batch_size(BATCH);
-        let begin = move |wanted: Option<&[usize]>| {
-            let mask = match wanted {
-                Some(wanted) => ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied()),
-                None => ProjectionMask::all(),
-            };
+        let begin = move |wanted: &[usize]| {
+            let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
             builder.with_projection(mask).build()
         };
         Ok(Self { state: State::Opened(Box::new(begin)), schema, refusal })
@@ -67,14 +62,14 @@ impl Rows {
         self.schema.clone()
     }
 
-    /// The next rows of the columns, of all without a choice; the choice counts in the first call.
-    pub(crate) fn next_batch(&mut self, wanted: Option<&[usize]>) -> Result<Option<RecordBatch>, Error> {
+    /// The next rows of the columns, which are those of the first call.
+    pub(crate) fn next_batch(&mut self, wanted: &[usize]) -> Result<Option<RecordBatch>, Error> {
         let batch = self.decode(wanted);
         let refused = self.refusal.lock().ok().and_then(|mut refusal| refusal.take());
         refused.map_or(batch, Err)
     }
 
-    fn decode(&mut self, wanted: Option<&[usize]>) -> Result<Option<RecordBatch>, Error> {
+    fn decode(&mut self, wanted: &[usize]) -> Result<Option<RecordBatch>, Error> {
         // It has ended unless this call succeeds.
         let mut reader = match core::mem::replace(&mut self.state, State::Ended) {
             State::Opened(begin) => guarded(|| begin(wanted))?,

@@ -15,11 +15,16 @@ use crate::messages::Messages;
 pub struct Table<'r> {
     names: Vec<String>,
     supported: Vec<bool>,
-    /// Those to read; all of them if none were chosen.
-    wanted: Option<Vec<usize>>,
+    /// The columns to read, in the order of the table.
+    wanted: Vec<usize>,
     source: Source<'r>,
+    /// What is left of the last message or page.
+    rest: Option<RecordBatch>,
     n_read: u64,
 }
+
+/// Most rows of a batch.
+pub(crate) const BATCH: usize = 8192;
 
 enum Source<'r> {
     Arrow(Messages<Box<dyn Read + 'r>>),
@@ -76,11 +81,14 @@ impl<'r> Table<'r> {
 
     fn new(schema: &Schema, source: Source<'r>) -> Self {
         let fields = schema.fields();
+        let supported: Vec<bool> = fields.iter().map(|field| is_supported(field.data_type())).collect();
+        let wanted = supported.iter().enumerate().filter(|(_, is_supported)| **is_supported);
         Self {
             names: fields.iter().map(|field| field.name().clone()).collect(),
-            supported: fields.iter().map(|field| is_supported(field.data_type())).collect(),
-            wanted: None,
+            wanted: wanted.map(|(column, _)| column).collect(),
+            supported,
             source,
+            rest: None,
             n_read: 0,
         }
     }
@@ -91,7 +99,8 @@ impl<'r> Table<'r> {
         &self.names
     }
 
-    /// Chooses the columns to read, before the first batch: others are not decoded, of Parquet not even read.
+    /// Chooses the columns to read, before the first batch: of Parquet, others are not even read. Without a choice all columns are
+    /// read that have a supported type.
     ///
     /// # Errors
     ///
@@ -106,43 +115,55 @@ impl<'r> Table<'r> {
         let mut wanted = columns.to_vec();
         wanted.sort_unstable();
         wanted.dedup();
-        self.wanted = Some(wanted);
+        self.wanted = wanted;
         Ok(())
     }
 
-    /// The next rows, at least one; none at the end.
+    /// The next rows, at least one and at most 8,192; none at the end.
     ///
     /// # Errors
     ///
     /// If the source fails or its data are invalid.
     pub fn next_batch(&mut self) -> Result<Option<Batch>, Error> {
-        loop {
-            let (batch, is_chosen) = match &mut self.source {
-                Source::Arrow(messages) => (messages.next_batch()?, false),
-                #[cfg(feature = "parquet")]
-                Source::Parquet(rows) => (rows.next_batch(self.wanted.as_deref())?, true),
+        let whole = loop {
+            let Some(batch) = (match self.rest.take() {
+                Some(rest) => Some(rest),
+                None => self.read()?,
+            }) else {
+                return Ok(None);
             };
-            let Some(batch) = batch else { return Ok(None) };
-            if batch.num_rows() == 0 {
-                continue;
+            if batch.num_rows() > 0 {
+                break batch;
             }
-            let at = self.columns_of(&batch, is_chosen)?;
-            let first_row = self.n_read;
-            self.n_read += batch.num_rows() as u64;
-            return Ok(Some(Batch::new(batch, at, first_row)));
+        };
+        let n_rows = whole.num_rows().min(BATCH);
+        if whole.num_rows() > n_rows {
+            self.rest = Some(whole.slice(n_rows, whole.num_rows() - n_rows));
         }
+        let at = (0..self.names.len()).map(|column| self.wanted.binary_search(&column).ok()).collect();
+        let first_row = self.n_read;
+        self.n_read += n_rows as u64;
+        Ok(Some(Batch::new(whole.slice(0, n_rows), at, first_row)))
     }
 
-    fn columns_of(&self, batch: &RecordBatch, is_chosen: bool) -> Result<Vec<Option<usize>>, Error> {
-        let wanted = self.wanted.as_deref().filter(|_| is_chosen);
-        let expected = wanted.map_or(self.names.len(), <[usize]>::len);
-        if batch.num_columns() != expected {
+    /// The next rows of the columns to read, as they are stored.
+    fn read(&mut self) -> Result<Option<RecordBatch>, Error> {
+        let (batch, n_columns) = match &mut self.source {
+            Source::Arrow(messages) => (messages.next_batch()?, self.names.len()),
+            #[cfg(feature = "parquet")]
+            Source::Parquet(rows) => (rows.next_batch(&self.wanted)?, self.wanted.len()),
+        };
+        let Some(batch) = batch else { return Ok(None) };
+        if batch.num_columns() != n_columns {
             return Err(ErrorKind::Columns {}.into());
         }
-        let at = |column: usize| match wanted {
-            Some(wanted) => wanted.binary_search(&column).ok(),
-            None => Some(column),
-        };
-        Ok((0..self.names.len()).map(at).collect())
+        match &self.source {
+            Source::Arrow(_) => {
+                let wanted = batch.project(&self.wanted);
+                wanted.map(Some).map_err(|error| Error::caused(ErrorKind::Arrow {}, error))
+            }
+            #[cfg(feature = "parquet")]
+            Source::Parquet(_) => Ok(Some(batch)),
+        }
     }
 }

@@ -168,6 +168,10 @@ fn report(failure: &Failure, console: &mut Console) -> Exit {
 
 /// A defect, told in the form of every other failure.
 fn report_panic(info: &PanicHookInfo<'_>) {
+    #[cfg(feature = "tables")]
+    if apr_table::catches_panics() {
+        return;
+    }
     let place = info.location().map(ToString::to_string).unwrap_or_default();
     let failure = Failure::new(CODE_INTERNAL, "internal error")
         .because(format!("{} at {place}", info.payload_as_str().unwrap_or("panic")));

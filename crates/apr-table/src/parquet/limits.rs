@@ -9,7 +9,7 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::thrift::{Damage, LIST, STRUCT, Thrift};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, within};
 
 /// What a file begins and ends with, and what one whose footer is encrypted does.
 const MAGIC: &[u8] = b"PAR1";
@@ -122,6 +122,13 @@ struct Size {
     decompressed: u64,
 }
 
+impl Size {
+    /// Decompressed bytes that are allowed: `any` number, or more for more compressed bytes.
+    fn allowed(self, any: u64) -> u64 {
+        any.max(self.compressed.saturating_mul(MAX_RATIO))
+    }
+}
+
 impl<R: ChunkReader> CheckedPages<R> {
     pub(crate) fn new(source: R, metadata: &ParquetMetaData) -> Result<Self, Error> {
         let n_columns = metadata.file_metadata().schema_descr().num_columns();
@@ -163,7 +170,8 @@ impl<R: ChunkReader> CheckedPages<R> {
         if page.is_dictionary && page.n_values > page.size.decompressed {
             return Err(damaged());
         }
-        within("a page", page.size, MIN_PAGE).map_err(|error| error.at(at))?;
+        within("a page", page.size.decompressed, page.size.allowed(MIN_PAGE))
+            .map_err(|error| error.at(at))?;
         let column = self.chunks.partition_point(|&(begin, ..)| begin <= at).checked_sub(1);
         let chunk = column.and_then(|place| self.chunks.get(place)).filter(|&&(_, end, _)| at < end);
         let column = chunk.ok_or_else(damaged)?.2;
@@ -178,16 +186,8 @@ impl<R: ChunkReader> CheckedPages<R> {
             compressed: total.compressed.saturating_add(size.compressed),
             decompressed: total.decompressed.saturating_add(size.decompressed),
         });
-        within("the pages of all columns", total, MIN_PAGES).map_err(|error| error.at(at))
-    }
-}
-
-/// Checks the decompressed bytes.
-fn within(what: &'static str, size: Size, any: u64) -> Result<(), Error> {
-    let (allowed, found) = (any.max(size.compressed.saturating_mul(MAX_RATIO)), size.decompressed);
-    match found <= allowed {
-        true => Ok(()),
-        false => Err(ErrorKind::Limit { what, allowed, found }.into()),
+        within("the pages of all columns", total.decompressed, total.allowed(MIN_PAGES))
+            .map_err(|error| error.at(at))
     }
 }
 
@@ -250,7 +250,7 @@ impl<R: ChunkReader> Length for CheckedPages<R> {
 impl<R: ChunkReader> ChunkReader for CheckedPages<R> {
     type T = R::T;
 
-    /// Begins to read a page header: what the library calls this for, once it knows the footer.
+    /// Begins to read a page header: what the library calls this for, once it knows the footer and if all columns are flat.
     fn get_read(&self, start: u64) -> ParquetResult<R::T> {
         if let Err(error) = self.check_page(start) {
             let text = error.to_string();

@@ -10,6 +10,20 @@ const JSON_LINES: &str = "{\"note\":\"first\",\"b\":2,\"a\":1.0}\n{\"a\":3.0,\"b
 
 const CSV: &str = "note,b,a\nfirst,2,1\nsecond,4,3\n,100,-0.5\nlast,0,2.5\n";
 
+/// A column of texts where numbers are needed.
+const LABELS_AS_NUMBERS: &[&str] = &[
+    "train",
+    "linear-regression",
+    "--data",
+    "samples.arrows",
+    "--target",
+    "b",
+    "--drop",
+    "day",
+    "-o",
+    "x.apr",
+];
+
 /// The same rows in every format.
 fn samples() -> Sandbox {
     let sandbox = Sandbox::with_models();
@@ -76,22 +90,7 @@ fn what_does_not_fit_is_refused_with_its_place() {
             6,
             &["tb-type", "day"],
         ),
-        (
-            &[
-                "train",
-                "linear-regression",
-                "--data",
-                "samples.arrows",
-                "--target",
-                "b",
-                "--drop",
-                "day",
-                "-o",
-                "x.apr",
-            ],
-            3,
-            &["cli-table-cell", "row 1, column 1 (note)"],
-        ),
+        (LABELS_AS_NUMBERS, 3, &["cli-table-cell", "row 1, column 1 (note)"]),
         (&["train", "ngram", "--data", "samples.parquet", "-o", "x.apr"], 6, &["--column"]),
     ] {
         let ran = sandbox.run(args);
@@ -100,17 +99,19 @@ fn what_does_not_fit_is_refused_with_its_place() {
             assert!(ran.stderr.contains(text), "{args:?} {}", ran.stderr);
         }
     }
-    let (_, error) = sandbox.json(&[
-        "train",
-        "linear-regression",
-        "--data",
-        "samples.arrows",
-        "--target",
-        "b",
-        "--drop",
-        "day",
-        "-o",
-        "x.apr",
-    ]);
+    let (_, error) = sandbox.json(LABELS_AS_NUMBERS);
     assert_eq!((&error["error"]["row"], &error["error"]["column"]), (&1.into(), &1.into()));
+}
+
+/// The library that decodes pages asserts that the bits of a page are as many as its header says.
+#[test]
+fn what_the_library_panics_about_is_one_error() {
+    let sandbox = Sandbox::with_models();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../apr-table/tests/data");
+    let mut bytes = fs::read(folder.join("zstd.parquet")).unwrap();
+    bytes[127] ^= 1;
+    sandbox.write("panics.parquet", &bytes);
+    let ran = sandbox.run(&["train", "ridge", "--data", "panics.parquet", "--target", "2", "-o", "x.apr"]);
+    assert_eq!(ran.exit, 3, "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("error[tb-parquet]: invalid Parquet data\n"), "{}", ran.stderr);
 }
