@@ -21,6 +21,13 @@ use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, Failure, Place};
 use crate::terminal::escape;
 use crate::terminal::human;
 
+/// What the tables are that a command takes, or lines instead of one, for its help page.
+#[cfg(feature = "tables")]
+pub(crate) const TABLE_OR_LINES: &str = "A table (comma-separated values, JSON lines, Arrow IPC, Parquet), or lines of text; `-` for standard input";
+#[cfg(not(feature = "tables"))]
+pub(crate) const TABLE_OR_LINES: &str =
+    "A table (comma-separated values, JSON lines), or lines of text; `-` for standard input";
+
 /// A table whose rows all have as many columns as the first one.
 pub(crate) struct Table {
     rows: Rows,
@@ -78,7 +85,10 @@ impl Table {
             #[cfg(feature = "tables")]
             Content::Parquet(file) => Rows::Columns(Box::new(Columns::parquet(file).map_err(in_table)?)),
             #[cfg(not(feature = "tables"))]
-            content => return Err(content.refused_as("comma-separated values", &label)),
+            content => {
+                let failure = content.refused_as("comma-separated values", &label);
+                return Err(failure.help("write it as comma-separated values or JSON lines, or build apr with the feature `tables`"));
+            }
         };
         let mut table = Self { rows, label, names: None, n_columns: 0, failure: None };
         table.names = match &mut table.rows {

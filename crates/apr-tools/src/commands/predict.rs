@@ -20,7 +20,7 @@ use crate::output::{Destination, Overwrite, Run};
 use crate::report::List;
 use crate::sealed_file::tell_cost;
 use crate::secrets::KeysArgs;
-use crate::tables::{Dialect, Header, Input};
+use crate::tables::{self, Dialect, Header, Input};
 use crate::terminal::Console;
 
 const AFTER_HELP: &str = "If the model knows the names of its features and the table has a header, columns are taken by name and \
@@ -44,15 +44,7 @@ pub(crate) struct Args {
     /// A model in a file of any format, or a sealed file of one; `-` for standard input.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    #[cfg_attr(
-        feature = "tables",
-        doc = "A table (comma-separated values, JSON lines, Arrow IPC, Parquet), or lines for models of text; `-` for standard input."
-    )]
-    #[cfg_attr(
-        not(feature = "tables"),
-        doc = "A table (comma-separated values, JSON lines), or lines for models of text; `-` for standard input."
-    )]
-    #[arg(short = 'i', long = "input", value_name = "TABLE")]
+    #[arg(short = 'i', long = "input", value_name = "TABLE", help = tables::TABLE_OR_LINES)]
     rows: PathBuf,
     /// Write the predictions to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]

@@ -20,7 +20,7 @@ use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::Format;
 use crate::output::ending::Ending;
 use crate::output::{Output, Run};
-use crate::tables::{Dialect, Input};
+use crate::tables::{self, Dialect, Input};
 use crate::terminal::Console;
 
 const AFTER_HELP: &str = "`apr train ALGORITHM --help` has the settings of each. Metadata of the file are the settings, the names of \
@@ -43,15 +43,7 @@ pub(crate) struct Args {
 /// Arguments of every algorithm.
 #[derive(Debug, clap::Args)]
 struct CommonArgs {
-    #[cfg_attr(
-        feature = "tables",
-        doc = "A table (comma-separated values, JSON lines, Arrow IPC, Parquet), or lines of text; `-` for standard input."
-    )]
-    #[cfg_attr(
-        not(feature = "tables"),
-        doc = "A table (comma-separated values, JSON lines), or lines of text; `-` for standard input."
-    )]
-    #[arg(long, value_name = "TABLE")]
+    #[arg(long, value_name = "TABLE", help = tables::TABLE_OR_LINES)]
     data: PathBuf,
     /// The new .apr file, or `-` for standard output.
     #[arg(short, long, value_name = "OUT")]
