@@ -46,6 +46,7 @@ mod decision_tree;
 mod error;
 mod gaussian_mixture;
 mod gradient_boosting;
+mod grow;
 mod inherent;
 mod isolation_forest;
 mod kernels;
