@@ -18,8 +18,14 @@ use crate::tensors::Tensors;
 use crate::tree::payload::min_len;
 use crate::tree::{self, Leaf, LeafKind, Tree, TreeNode};
 
+mod fit;
+
+pub use self::fit::TreeOptions;
+pub(crate) use self::fit::{ClassTargets, ValueTargets};
+
 /// Decision tree classifier (Breiman, Friedman, Olshen and Stone, *Classification and Regression Trees*, 1984): each
-/// split tests `x[feature] <= threshold`, each leaf has a class. It is read or made from nodes, not grown here.
+/// split tests `x[feature] <= threshold`, each leaf has a class: the one of the largest weight of the training samples
+/// that reach it, of equal ones the smallest.
 ///
 /// ```
 /// use apr_models::{Classifier, DecisionTreeClassifier, Matrix, TreeNode};
@@ -33,6 +39,9 @@ use crate::tree::{self, Leaf, LeafKind, Tree, TreeNode};
 /// let model = DecisionTreeClassifier::from_parts(&nodes, 2)?;
 /// let x = Matrix::from_vec(2, 2, vec![9.0, 0.5, 9.0, 0.6])?;
 /// assert_eq!(model.predict(&x), [0, 1]);
+///
+/// let model = DecisionTreeClassifier::fit(&x, &[3, 5], &apr_models::TreeOptions::default())?;
+/// assert_eq!(model.predict(&x), [3, 5]);
 /// # Ok::<(), apr_models::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -100,7 +100,7 @@ pub use crate::convergence::Convergence;
 pub use crate::count_vectorizer::{CountVectorizer, CountVectorizerOptions, DocumentCount};
 pub use crate::custom::{Custom, NeuralCustom};
 pub use crate::dbscan::Dbscan;
-pub use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor};
+pub use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, TreeOptions};
 pub use crate::error::{Error, ErrorKind, Operation, Parameter};
 pub use crate::gaussian_mixture::{CovarianceType, GaussianMixture, GaussianMixtureOptions};
 pub use crate::gradient_boosting::{
