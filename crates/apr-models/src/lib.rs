@@ -147,7 +147,9 @@ pub use crate::quantized_block::QuantizedBlock;
 pub use crate::quantized_model::QuantizedModel;
 #[cfg(all(feature = "quantize", feature = "std"))]
 pub use crate::quantized_model::save_quantized;
-pub use crate::random_forest::{RandomForestClassifier, RandomForestRegressor, TrainingData};
+pub use crate::random_forest::{
+    ForestOptions, MaxFeatures, RandomForestClassifier, RandomForestRegressor, TrainingData, TreeSamples,
+};
 pub use crate::ridge::Ridge;
 pub use crate::scaler::{MinMaxScaler, StandardScaler};
 pub use crate::sparse::{SparseRow, SparseRows};

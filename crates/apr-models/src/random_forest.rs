@@ -16,9 +16,11 @@ use crate::scratch::with_scratch;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 
+mod fit;
 mod forest;
 mod votes;
 
+pub use self::fit::{ForestOptions, MaxFeatures, TreeSamples};
 pub(crate) use self::forest::ForestTree;
 pub use self::forest::TrainingData;
 
