@@ -104,7 +104,8 @@ pub use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, Tr
 pub use crate::error::{Error, ErrorKind, Operation, Parameter};
 pub use crate::gaussian_mixture::{CovarianceType, GaussianMixture, GaussianMixtureOptions};
 pub use crate::gradient_boosting::{
-    BoostedClassifierParts, BoostedRegressorParts, GradientBoostingClassifier, GradientBoostingRegressor,
+    BoostedClassifierParts, BoostedRegressorParts, BoostingOptions, BoostingReport, EarlyStopping,
+    GradientBoostingClassifier, GradientBoostingRegressor,
 };
 pub use crate::isolation_forest::IsolationForest;
 pub use crate::kmeans::{KMeans, KMeansView};

@@ -245,6 +245,11 @@ impl Tree {
         (idx, depth)
     }
 
+    /// The value of the leaf that the sample reaches; it has all features that are tested.
+    pub(crate) fn predict<L: Leaf>(&self, row: &[f32]) -> L {
+        self.leaf(self.reach(row, SplitTest::AtMost).0)
+    }
+
     /// Training samples at a node.
     pub(crate) fn n_samples(&self, idx: usize) -> usize {
         self.samples.get(idx).copied().unwrap_or(0)

@@ -12,7 +12,7 @@ use crate::model::Classifier;
 use crate::probability;
 use crate::tree::TreeNode;
 
-/// Gradient boosted classification trees (Friedman, Annals of Statistics 29, 2001), not grown here: the trees of
+/// Gradient boosted classification trees (Friedman, Annals of Statistics 29, 2001): the trees of
 /// each stage add to one score for two classes, or to one for each class. Probabilities are the logistic function of
 /// the score, or the softmax; sums are in `f64`.
 ///

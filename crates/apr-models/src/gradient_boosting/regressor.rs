@@ -8,7 +8,7 @@ use crate::gradient_boosting::boosted::Boosted;
 use crate::model::Regressor;
 use crate::tree::TreeNode;
 
-/// Gradient boosted regression trees (Friedman, Annals of Statistics 29, 2001), not grown here: a starting value
+/// Gradient boosted regression trees (Friedman, Annals of Statistics 29, 2001): a starting value
 /// plus the learning rate times the value of each tree, summed in `f64`.
 ///
 /// ```
