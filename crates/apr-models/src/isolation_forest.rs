@@ -13,12 +13,15 @@ use crate::tensors::Tensors;
 use crate::tree::{self, LeafKind, Tree, TreeNode};
 use crate::vector::Vector;
 
+mod fit;
 mod payload;
+
+pub use self::fit::{Contamination, IsolationOptions};
 
 /// Euler's constant, with the digits that files' thresholds were computed with.
 const EULER: f64 = 0.577_215_7;
 
-/// Isolation forest (Liu, Ting and Zhou, ICDM 2008), fitted by another implementation; here it predicts.
+/// Isolation forest (Liu, Ting and Zhou, ICDM 2008).
 ///
 /// The score of a sample is `-2^(-l / c)`, where `l` is the mean path length over the trees, each extended by the
 /// expected path length for the samples of its leaf, and `c` is the expected path length for `max_samples`, stored
@@ -117,7 +120,7 @@ impl IsolationForest {
         self.threshold
     }
 
-    /// The share of outliers that training assumed.
+    /// The share of outliers that training assumed; 0 if it assumed none.
     #[must_use]
     pub const fn contamination(&self) -> f32 {
         self.contamination

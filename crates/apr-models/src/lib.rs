@@ -107,7 +107,7 @@ pub use crate::gradient_boosting::{
     BoostedClassifierParts, BoostedRegressorParts, BoostingOptions, BoostingReport, EarlyStopping,
     GradientBoostingClassifier, GradientBoostingRegressor,
 };
-pub use crate::isolation_forest::IsolationForest;
+pub use crate::isolation_forest::{Contamination, IsolationForest, IsolationOptions};
 pub use crate::kmeans::{KMeans, KMeansView};
 pub use crate::knn::{KnnClassifier, KnnRegressor, KnnWeights, Neighbour};
 pub use crate::lasso::{ElasticNet, Lasso};
