@@ -8,6 +8,7 @@ mod aprender_names;
 mod data;
 mod damage;
 mod fitting;
+mod growing;
 mod mixture;
 mod modules;
 mod payloads;

@@ -3,6 +3,8 @@
 
 mod boosting;
 mod clusters;
+mod growing;
+mod held_out;
 mod linear;
 mod neighbours;
 mod networks;

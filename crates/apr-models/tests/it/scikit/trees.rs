@@ -37,7 +37,7 @@ pub(super) fn values(tree: &Value) -> Vec<TreeNode<f32>> {
 }
 
 /// A tree whose leaves say the class of the greatest share, of equal ones the first.
-fn classes(tree: &Value, classes: &[usize]) -> Vec<TreeNode<usize>> {
+pub(super) fn classes(tree: &Value, classes: &[usize]) -> Vec<TreeNode<usize>> {
     let shares = floats(&tree["value"]);
     nodes(tree, |idx| {
         let shares = &shares[idx * classes.len()..][..classes.len()];
