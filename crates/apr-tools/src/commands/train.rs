@@ -1,10 +1,14 @@
 //! `apr train`: trains a model on a table or on texts, and saves it with metadata of its training.
 
 mod algorithms;
+mod clusters;
 mod data;
+mod linear;
 mod network;
 mod report;
+mod scaling;
 mod validation;
+mod vectors;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -29,6 +29,11 @@ fn regressions_learn_a_plane() {
     for (algorithm, options, tolerance) in [
         ("linear-regression", &[][..], 1e-3),
         ("ridge", &["--alpha", "1e-6"], 1e-3),
+        ("lasso", &["--alpha", "1e-5", "--tol", "1e-9"], 1e-3),
+        ("lasso", &["--alpha", "1e-5", "--tol", "1e-9", "--standardize", "--force"], 1e-3),
+        ("elastic-net", &["--alpha", "1e-6", "--tol", "1e-9"], 1e-3),
+        ("knn", &["--neighbours", "1"], 1e-3),
+        ("knn", &["--neighbours", "1", "--weights", "distance", "--standardize", "--force"], 1e-3),
         ("moe", &["--experts", "1"], 1e-3),
         ("mlp", &["--hidden", "", "--epochs", "300"], 0.5),
     ] {
@@ -52,19 +57,25 @@ fn regressions_learn_a_plane() {
 fn classes_keep_their_names() {
     let sandbox = Sandbox::with_models();
     let expected = ["red", "red", "red", "blue", "blue", "blue"];
-    for (algorithm, has_proba) in [("logistic-regression", true), ("naive-bayes", true), ("mlp", true)] {
+    for (algorithm, options) in [
+        ("logistic-regression", &[][..]),
+        ("naive-bayes", &[]),
+        ("mlp", &[]),
+        ("softmax", &["--class-weight", "balanced"]),
+        ("softmax", &["--standardize", "--force", "--c", "100"]),
+        ("knn", &["--neighbours", "3"]),
+        ("knn", &["--neighbours", "3", "--standardize", "--force"]),
+    ] {
         let file = format!("{algorithm}.apr");
-        let report = train(
-            &sandbox,
-            &[algorithm, "--data", "classes.csv", "--target", "kind", "-o", &file, "--name", "kinds"],
-        );
+        let args = [algorithm, "--data", "classes.csv", "--target", "kind", "-o", &file, "--name", "kinds"];
+        let report = train(&sandbox, &[&args[..], options].concat());
         assert_eq!(
             (&report["classes"], &report["metrics"]["train.accuracy"]),
             (&json!(["blue", "red"]), &json!(1.0))
         );
         assert_eq!(lines(&sandbox, &[&file, "-i", "classes.csv"]), expected, "{algorithm}");
         let (_, value) = sandbox.json(&["predict", &file, "-i", "classes.csv", "--proba"]);
-        assert!(has_proba && value["kind"] == "class");
+        assert_eq!(value["kind"], "class");
         for (found, name) in value["predictions"].as_array().unwrap().iter().zip(expected) {
             let of = |class: &str| found["probabilities"][class].as_f64().unwrap();
             assert!(
@@ -78,6 +89,33 @@ fn classes_keep_their_names() {
         assert_eq!(info["metadata"]["model_name"], "kinds");
         assert_eq!(info["metadata"]["custom"]["apr.classes"], json!(["blue", "red"]));
         assert_eq!(info["metadata"]["training"], json!({"samples": 6, "source": "classes.csv"}));
+    }
+}
+
+#[test]
+fn support_vectors_have_classes_and_decisions() {
+    let sandbox = Sandbox::with_models();
+    let expected = ["red", "red", "red", "blue", "blue", "blue"];
+    let table = "x,y,k\n0,0,10\n0,900,10\n3,100,9\n3,1000,9\n6,0,-2\n6,900,-2\n";
+    sandbox.write("three.csv", table.as_bytes());
+    for options in [
+        &["--kernel", "linear"][..],
+        &["--kernel", "linear", "--standardize", "--class-weight", "balanced"],
+        &["--kernel", "rbf", "--gamma", "0.1"],
+        &["--kernel", "rbf", "--standardize", "--gamma", "auto"],
+    ] {
+        let args = ["svm", "--data", "classes.csv", "--target", "kind", "-o", "svm.apr", "--force"];
+        let report = train(&sandbox, &[&args[..], options].concat());
+        assert_eq!(report["metrics"]["train.accuracy"], 1.0, "{options:?} {report:#}");
+        assert_eq!(report["metrics"]["converged"], true, "{options:?} {report:#}");
+        assert_eq!(lines(&sandbox, &["svm.apr", "-i", "classes.csv"]), expected, "{options:?}");
+        if options.contains(&"--standardize") {
+            // Three classes of numbers, in other units than their features differ by.
+            let args =
+                ["svm", "--data", "three.csv", "--target", "k", "-o", "svm.apr", "--force", "--c", "100"];
+            train(&sandbox, &[&args[..], options].concat());
+            assert_eq!(lines(&sandbox, &["svm.apr", "-i", "three.csv"]), ["10", "10", "9", "9", "-2", "-2"]);
+        }
     }
 }
 
@@ -116,6 +154,16 @@ fn clusters_and_projections_need_no_target() {
     assert!(report["metrics"]["inertia"].as_f64().unwrap() < 1.0, "{report:#}");
     let clusters = lines(&sandbox, &["k.apr", "-i", "classes.csv"]);
     assert!(clusters[..3].iter().all(|cluster| *cluster == clusters[0]) && clusters[0] != clusters[3]);
+    for options in [&[][..], &["--covariance", "spherical", "--standardize", "--force"]] {
+        let args = ["gmm", "--components", "2", "--data", "classes.csv", "--drop", "kind", "-o", "g.apr"];
+        let report = train(&sandbox, &[&args[..], options].concat());
+        assert!(report["metrics"]["log_likelihood"].as_f64().unwrap() > -5.0, "{report:#}");
+        let found = lines(&sandbox, &["g.apr", "-i", "classes.csv"]);
+        assert!(found[..3].iter().all(|one| *one == found[0]) && found[0] != found[3], "{found:?}");
+    }
+    let args = ["dbscan", "--min-samples", "2", "--eps", "1", "--data", "classes.csv", "--drop", "kind"];
+    let report = train(&sandbox, &[&args[..], &["-o", "d.apr"]].concat());
+    assert_eq!((&report["metrics"]["clusters"], &report["metrics"]["noise"]), (&json!(2), &json!(0)));
     train(&sandbox, &["pca", "--components", "1", "--data", "classes.csv", "--drop", "3", "-o", "p.apr"]);
     let (_, value) = sandbox.json(&["predict", "p.apr", "-i", "classes.csv"]);
     assert_eq!((&value["kind"], value["predictions"][0].as_array().unwrap().len()), (&json!("row"), 1));
@@ -128,6 +176,9 @@ fn the_same_training_gives_the_same_file() {
         ("mlp", "classes.csv", &["--target", "kind", "--seed", "5"][..]),
         ("moe", "table.csv", &["--target", "price", "--seed", "5"]),
         ("kmeans", "rows.csv", &["--clusters", "2", "--seed", "5"]),
+        ("gmm", "rows.csv", &["--components", "2", "--covariance", "diag", "--seed", "5"]),
+        ("svm", "classes.csv", &["--target", "kind", "--standardize"]),
+        ("softmax", "classes.csv", &["--target", "kind"]),
     ] {
         for file in ["a.apr", "b.apr"] {
             let args = [&[algorithm, "--data", data, "-o", file, "--force"], options].concat();
@@ -165,6 +216,18 @@ fn what_cannot_be_learned_is_refused_before_anything_is_written() {
         (2, &["ridge", "--data", "three.csv", "--target", "x", "--drop", "x"]),
         (2, &["logistic-regression", "--data", "three.csv", "--target", "k"]),
         (2, &["kmeans", "--clusters", "9", "--data", "rows.csv"]),
+        (2, &["gmm", "--components", "9", "--data", "rows.csv"]),
+        (2, &["gmm", "--components", "2", "--reg-covar", "-1", "--data", "rows.csv"]),
+        (2, &["dbscan", "--eps", "0", "--data", "rows.csv"]),
+        (2, &["dbscan", "--min-samples", "0", "--data", "rows.csv"]),
+        (2, &["lasso", "--alpha", "-1", "--data", "table.csv", "--target", "price"]),
+        (2, &["elastic-net", "--l1-ratio", "2", "--data", "table.csv", "--target", "price"]),
+        (2, &["softmax", "--c", "0", "--data", "three.csv", "--target", "k"]),
+        (2, &["svm", "--c", "-1", "--data", "three.csv", "--target", "k"]),
+        (2, &["svm", "--gamma", "x", "--data", "three.csv", "--target", "k"]),
+        (2, &["svm", "--kernel", "linear", "--max-iter", "0", "--data", "three.csv", "--target", "k"]),
+        (2, &["knn", "--data", "three.csv", "--target", "k"]),
+        (2, &["naive-bayes", "--class-weight", "balanced", "--data", "three.csv", "--target", "k"]),
         (2, &["pca", "--components", "9", "--data", "rows.csv"]),
         (2, &["mlp", "--hidden", "a", "--data", "three.csv", "--target", "k"]),
         (2, &["moe", "--experts", "0", "--data", "table.csv", "--target", "price"]),

@@ -8,9 +8,12 @@ use apr_models::{
 };
 use clap::{Args, Subcommand};
 
+use super::clusters::{self, DbscanArgs};
 use super::data::{Columns, Data, Needs};
+use super::linear::{self, ElasticNetArgs, LassoArgs, SoftmaxArgs};
 use super::network::{self, MlpArgs};
 use super::validation::ValidationArgs;
+use super::vectors::{self, KnnArgs, SvmArgs};
 use super::{CommonArgs, Trained};
 use crate::error::{CODE_USAGE, Failure};
 
@@ -27,11 +30,38 @@ pub(super) enum Algorithm {
         after_help = "Examples:\n  apr train ridge --alpha 0.1 --data table.csv --target price -o price.apr"
     )]
     Ridge(Supervised<RidgeArgs>),
+    /// Predict a value, by least squares with a penalty that leaves features out.
+    #[command(
+        after_help = "Examples:\n  apr train lasso --alpha 0.1 --data table.csv --target price -o price.apr"
+    )]
+    Lasso(Supervised<LassoArgs>),
+    /// Predict a value, by least squares with the penalties of lasso and ridge.
+    #[command(
+        after_help = "Examples:\n  apr train elastic-net --alpha 0.1 --data table.csv --target price -o price.apr"
+    )]
+    ElasticNet(Supervised<ElasticNetArgs>),
     /// Predict one of two classes, by a linear function.
     #[command(
         after_help = "Examples:\n  apr train logistic-regression --data classes.csv --target kind -o kind.apr"
     )]
     LogisticRegression(Supervised<LogisticRegressionArgs>),
+    /// Predict one of several classes, by a linear function for each.
+    #[command(after_help = "Examples:\n  apr train softmax --data classes.csv --target kind -o kind.apr")]
+    Softmax(Supervised<SoftmaxArgs>),
+    /// Predict one of several classes, by support vectors.
+    #[command(
+        after_help = "With --standardize, `linear` makes the scaling part of the planes, and `rbf` saves a pipeline of \
+        scaler and machine.\n\n\
+        Examples:\n  apr train svm --standardize --data classes.csv --target kind -o kind.apr\n  \
+        apr train svm --kernel linear --class-weight balanced --data classes.csv --target kind -o kind.apr"
+    )]
+    Svm(Supervised<SvmArgs>),
+    /// Predict a value or one of several classes, by the nearest samples of the training.
+    #[command(
+        after_help = "The file holds the samples of TABLE. With --standardize it is a pipeline of scaler and samples.\n\n\
+        Examples:\n  apr train knn --neighbours 1 --data classes.csv --target kind -o kind.apr"
+    )]
+    Knn(Supervised<KnnArgs>),
     /// Predict one of several classes, each with a normal distribution of every feature.
     #[command(after_help = "Examples:\n  apr train naive-bayes --data classes.csv --target kind -o kind.apr")]
     NaiveBayes(Supervised<NaiveBayesArgs>),
@@ -51,6 +81,14 @@ pub(super) enum Algorithm {
     #[command(name = "kmeans")]
     #[command(after_help = "Examples:\n  apr train kmeans --clusters 2 --data rows.csv -o groups.apr")]
     KMeans(Unsupervised<KMeansArgs>),
+    /// Clusters with a normal distribution each.
+    #[command(after_help = "Examples:\n  apr train gmm --components 2 --data rows.csv -o groups.apr")]
+    Gmm(Unsupervised<clusters::MixtureArgs>),
+    /// Clusters of dense samples, and noise; the model is the labels of the samples.
+    #[command(
+        after_help = "Examples:\n  apr train dbscan --eps 1.5 --min-samples 2 --data rows.csv -o groups.apr"
+    )]
+    Dbscan(Unsupervised<DbscanArgs>),
     /// Fewer features that keep most of the variance.
     #[command(after_help = "Examples:\n  apr train pca --components 2 --data rows.csv -o plane.apr")]
     Pca(Unsupervised<PcaArgs>),
@@ -233,10 +271,21 @@ impl Algorithm {
                 args.job("linear-regression", Needs::Numbers, |_, data, _| linear_regression(data))
             }
             Self::Ridge(args) => args.job("ridge", Needs::Numbers, |args, data, _| ridge(args, data)),
+            Self::Lasso(args) => args.job("lasso", Needs::Numbers, |args, data, _| linear::lasso(args, data)),
+            Self::ElasticNet(args) => {
+                args.job("elastic-net", Needs::Numbers, |args, data, _| linear::elastic_net(args, data))
+            }
             Self::LogisticRegression(args) => {
                 args.job("logistic-regression", Needs::Classes, |args, data, _| {
                     logistic_regression(args, data)
                 })
+            }
+            Self::Softmax(args) => {
+                args.job("softmax", Needs::Classes, |args, data, _| linear::softmax(args, data))
+            }
+            Self::Svm(args) => args.job("svm", Needs::Classes, |args, data, _| vectors::svm(args, data)),
+            Self::Knn(args) => {
+                args.job("knn", args.settings.needs(), |args, data, _| vectors::knn(args, data))
             }
             Self::NaiveBayes(args) => {
                 args.job("naive-bayes", Needs::Classes, |args, data, _| naive_bayes(args, data))
@@ -244,6 +293,8 @@ impl Algorithm {
             Self::Mlp(args) => args.job("mlp", args.settings.needs(), network::train),
             Self::Moe(args) => args.job("moe", Needs::Numbers, mixture),
             Self::KMeans(args) => args.job("kmeans", kmeans),
+            Self::Gmm(args) => args.job("gmm", clusters::mixture),
+            Self::Dbscan(args) => args.job("dbscan", clusters::dbscan),
             Self::Pca(args) => args.job("pca", pca),
             Self::TfIdf(args) => args.job("tfidf", tf_idf),
             Self::CountVectorizer(args) => args.job("count-vectorizer", count_vectorizer),
@@ -313,7 +364,7 @@ fn logistic_regression(args: &LogisticRegressionArgs, data: &Data) -> Result<Tra
     if names.len() != 2 {
         let what = format!("a logistic regression tells two classes apart, the target has {}", names.len());
         let failure = Failure::new(CODE_USAGE, what).because(crate::tables::listed(names));
-        return Err(failure.help("naive-bayes and mlp take any number of classes"));
+        return Err(failure.help("softmax, svm, naive-bayes, knn and mlp take any number of classes"));
     }
     let &LogisticRegressionArgs { l2, max_iter } = args;
     let mut model = LogisticRegression::new().with_l2_penalty(l2).with_max_iter(max_iter);

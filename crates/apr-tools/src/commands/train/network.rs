@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use super::Trained;
 use super::algorithms::{SETTINGS, decimal, named};
 use super::data::{Data, Needs, Table, Target};
+use super::scaling::Scale;
 use crate::error::{CODE_USAGE, Failure};
 
 #[derive(Debug, Args)]
@@ -46,43 +47,6 @@ enum ActivationArg {
 impl MlpArgs {
     pub(super) fn needs(&self) -> Needs {
         if self.classes { Needs::Classes } else { Needs::Either }
-    }
-}
-
-/// Mean and deviation of columns.
-struct Scale {
-    mean: Vec<f64>,
-    deviation: Vec<f64>,
-}
-
-impl Scale {
-    /// Of a table; a constant column keeps the deviation 1.
-    fn of(values: &[f32], n_cols: usize) -> Self {
-        let n_rows = (values.len() / n_cols) as f64;
-        let rows = || values.chunks_exact(n_cols);
-        let sum = |of: &dyn Fn(usize, f64) -> f64| -> Vec<f64> {
-            (0..n_cols)
-                .map(|col| {
-                    rows().filter_map(|row| row.get(col)).map(|&value| of(col, value.into())).sum::<f64>()
-                        / n_rows
-                })
-                .collect()
-        };
-        let mean = sum(&|_, value| value);
-        let squares = sum(&|col, value| mean.get(col).map_or(0.0, |mean| (value - mean).powi(2)));
-        let deviation =
-            squares.into_iter().map(|square| if square > 0.0 { square.sqrt() } else { 1.0 }).collect();
-        Self { mean, deviation }
-    }
-
-    fn columns(&self) -> impl Iterator<Item = (f64, f64)> {
-        self.mean.iter().copied().zip(self.deviation.iter().copied())
-    }
-
-    fn apply(&self, values: &[f32]) -> Vec<f32> {
-        let scales = self.columns().collect::<Vec<_>>();
-        let scaled = values.iter().zip(scales.iter().cycle());
-        scaled.map(|(&value, (mean, deviation))| ((f64::from(value) - mean) / deviation) as f32).collect()
     }
 }
 
@@ -199,18 +163,19 @@ mod tests {
     fn scaling_becomes_part_of_the_layers() {
         let values = [100.0, 0.5, 7.0, 140.0, 0.25, 7.0, 90.0, 0.75, 7.0];
         let inputs = Scale::of(&values, 3);
-        assert_eq!(inputs.deviation[2], 1.0);
+        assert_eq!(inputs.columns().nth(2), Some((7.0, 1.0)));
         let x = Matrix::from_vec(3, 3, values.to_vec()).unwrap();
         let scaled = Matrix::from_vec(3, 3, inputs.apply(&values)).unwrap();
         let y = Vector::from_vec(vec![1000.0, 1200.0, 900.0]);
         let targets = Scale::of(&y.iter().collect::<Vec<_>>(), 1);
+        let (mean, deviation) = targets.columns().next().unwrap();
         for layers in [&[(1, Activation::Identity)][..], &[(4, Activation::Tanh), (1, Activation::Identity)]]
         {
             let model = NeuralSequential::random(3, layers, 3).unwrap();
             let expected = model.outputs(&scaled).unwrap();
             let found = unscaled(model, &inputs, Some(&targets)).unwrap().outputs(&x).unwrap();
             for (found, expected) in found.as_slice().iter().zip(expected.as_slice()) {
-                let expected = f64::from(*expected) * targets.deviation[0] + targets.mean[0];
+                let expected = f64::from(*expected) * deviation + mean;
                 assert!((f64::from(*found) - expected).abs() < 1e-3 * expected.abs(), "{found} {expected}");
             }
         }
