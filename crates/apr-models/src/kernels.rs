@@ -10,5 +10,6 @@ pub(crate) mod neighbours;
 pub(crate) mod products;
 pub(crate) mod svm;
 pub(crate) mod tiles;
+pub(crate) mod training;
 pub(crate) mod trees;
 pub(crate) mod vectors;

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::checks;
 use crate::error::{Error, ErrorKind};
-use crate::kernels::products::{dot, squared_distance};
+use crate::kernels::training::{dot, squared_distance, vectorized};
 use crate::matrix::Matrix;
 
 /// Label of samples in no cluster.
@@ -65,7 +65,7 @@ pub(super) fn labels(x: &Matrix, eps: f32, min_samples: usize) -> Result<Vec<i32
 struct Tree {
     n_cols: usize,
     /// Samples in the order of the leaves, and their indices.
-    values: Vec<f32>,
+    values: Vec<f64>,
     order: Vec<usize>,
     nodes: Vec<Node>,
     /// For each node the least value of each feature, then the greatest.
@@ -117,9 +117,10 @@ impl Tree {
             next += 1;
         }
         let mut values = Vec::with_capacity(x.as_slice().len());
-        order
-            .iter()
-            .for_each(|&row| values.extend_from_slice(&x.as_slice()[row * n_cols..(row + 1) * n_cols]));
+        for &row in &order {
+            let sample = &x.as_slice()[row * n_cols..(row + 1) * n_cols];
+            values.extend(sample.iter().map(|&value| f64::from(value)));
+        }
         Self { n_cols, values, order, nodes, bounds }
     }
 
@@ -129,15 +130,25 @@ impl Tree {
     }
 
     /// Visits the samples whose squared distance is at most `radius`, until `visit` returns false.
-    fn near(&self, row: &[f32], radius: f64, mut visit: impl FnMut(usize) -> bool) {
+    fn near(&self, row: &[f32], radius: f64, visit: impl FnMut(usize) -> bool) {
+        let row: Vec<f64> = row.iter().map(|&value| f64::from(value)).collect();
+        vectorized(
+            #[inline(always)]
+            || self.walk(&row, radius, visit),
+        );
+    }
+
+    #[inline(always)]
+    fn walk(&self, row: &[f64], radius: f64, mut visit: impl FnMut(usize) -> bool) {
         let mut gaps = vec![0.0; self.n_cols];
         let mut open = vec![0];
         while let Some(node) = open.pop() {
             let bounds = &self.bounds[2 * node * self.n_cols..2 * (node + 1) * self.n_cols];
             let (low, high) = bounds.split_at(self.n_cols);
             for ((gap, &value), (&low, &high)) in gaps.iter_mut().zip(row).zip(low.iter().zip(high)) {
-                let (value, low, high) = (f64::from(value), f64::from(low), f64::from(high));
-                *gap = (low - value).max(value - high).max(0.0);
+                let (below, above) = (f64::from(low) - value, value - f64::from(high));
+                let apart = if below > above { below } else { above };
+                *gap = if apart > 0.0 { apart } else { 0.0 };
             }
             if dot(&gaps, &gaps) > radius {
                 continue;
@@ -160,6 +171,7 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::products::squared_distance;
     use crate::rng::Rng;
 
     /// The definition, by all distances.

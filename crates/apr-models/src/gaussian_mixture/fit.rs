@@ -9,7 +9,8 @@ use crate::checks;
 use crate::convergence::Convergence;
 use crate::error::{Error, ErrorKind};
 use crate::gaussian_mixture::{CovarianceType, GaussianMixture};
-use crate::kernels::gaussian::{by_covariance_triangle, by_deviations};
+use crate::kernels::exponential::exp_all;
+use crate::kernels::training::{add_scaled, vectorized};
 use crate::kmeans::KMeans;
 use crate::matrix::Matrix;
 use crate::rng::Rng;
@@ -155,31 +156,42 @@ impl<'x> Mixture<'x> {
         let factors = self.factors()?;
         let log_scale = 0.5 * n_features as f64 * libm::log(2.0 * core::f64::consts::PI);
         let mut shares = core::mem::take(&mut self.shares);
-        let (mut sample, mut apart) = (vec![0.0; n_features], vec![0.0; n_features]);
-        let mut sum = 0.0;
-        for (row, shares) in self.x.rows().zip(shares.chunks_exact_mut(n_components)) {
-            self.relative(row, &mut sample);
-            let means = self.means.chunks_exact(n_features);
-            let components = means.zip(&self.weights).enumerate();
-            for (share, (idx, (mean, weight))) in shares.iter_mut().zip(components) {
-                let factor = factors.get(idx).or(factors.first()).expect("there is a factor");
-                for ((apart, value), mean) in apart.iter_mut().zip(&sample).zip(mean) {
-                    *apart = value - mean;
+        let is_diagonal = self.covariance_type.is_diagonal();
+        let (mut block, mut solved) = (vec![[0.0; LANES]; n_features], vec![[0.0; LANES]; n_features]);
+        vectorized(
+            #[inline(always)]
+            || {
+                let rows = self.x.as_slice().chunks(LANES * n_features);
+                for (rows, shares) in rows.zip(shares.chunks_mut(LANES * n_components)) {
+                    for (lane, row) in rows.chunks_exact(n_features).enumerate() {
+                        for ((place, &value), origin) in block.iter_mut().zip(row).zip(&self.origin) {
+                            place[lane] = f64::from(value) - origin;
+                        }
+                    }
+                    for (idx, mean) in self.means.chunks_exact(n_features).enumerate() {
+                        let factor = &factors[if factors.len() == 1 { 0 } else { idx }];
+                        let norms = factor.norms(&block, mean, is_diagonal, &mut solved);
+                        let places = shares.iter_mut().skip(idx).step_by(n_components);
+                        places.zip(norms).for_each(|(place, norm)| *place = norm);
+                    }
                 }
-                let norm = match self.covariance_type.is_diagonal() {
-                    true => by_deviations(&apart, &factor.values),
-                    false => by_covariance_triangle(&mut apart, &factor.values),
-                };
-                *share = libm::log(*weight) - factor.half_log_det - log_scale - 0.5 * norm;
+            },
+        );
+        let mut sum = 0.0;
+        for shares in shares.chunks_exact_mut(n_components) {
+            for (idx, (share, weight)) in shares.iter_mut().zip(&self.weights).enumerate() {
+                let factor = &factors[if factors.len() == 1 { 0 } else { idx }];
+                *share = libm::log(*weight) - factor.half_log_det - log_scale - 0.5 * *share;
             }
             let greatest = shares.iter().fold(f64::NEG_INFINITY, |greatest, &log| greatest.max(log));
-            let mut total = 0.0;
-            for share in shares.iter_mut() {
-                *share = libm::exp(*share - greatest);
-                total += *share;
-            }
+            shares.iter_mut().for_each(|share| *share -= greatest);
+            sum += greatest;
+        }
+        exp_all(&mut shares);
+        for shares in shares.chunks_exact_mut(n_components) {
+            let total: f64 = shares.iter().sum();
             shares.iter_mut().for_each(|share| *share /= total);
-            sum += greatest + libm::log(total);
+            sum += libm::log(total);
         }
         self.shares = shares;
         Ok(sum / self.x.n_rows() as f64)
@@ -219,28 +231,30 @@ impl<'x> Mixture<'x> {
         let is_tied = self.covariance_type == CovarianceType::Tied;
         let mut spreads = vec![vec![0.0; size]; if is_tied { 1 } else { counts.len() }];
         let (mut sample, mut apart) = (vec![0.0; n_features], vec![0.0; n_features]);
-        for (row, shares) in self.x.rows().zip(self.shares.chunks_exact(counts.len())) {
-            self.relative(row, &mut sample);
-            for (idx, (&share, mean)) in shares.iter().zip(self.means.chunks_exact(n_features)).enumerate() {
-                if share == 0.0 {
-                    continue;
+        vectorized(
+            #[inline(always)]
+            || {
+                for (row, shares) in self.x.rows().zip(self.shares.chunks_exact(counts.len())) {
+                    self.relative(row, &mut sample);
+                    let components = shares.iter().zip(self.means.chunks_exact(n_features)).enumerate();
+                    for (idx, (&share, mean)) in components.filter(|(_, (share, _))| **share > 0.0) {
+                        for ((apart, value), mean) in apart.iter_mut().zip(&sample).zip(mean) {
+                            *apart = value - mean;
+                        }
+                        let spread = &mut spreads[if is_tied { 0 } else { idx }];
+                        if is_diagonal {
+                            let places = spread.iter_mut().zip(&apart);
+                            places.for_each(|(sum, apart)| *sum += share * apart * apart);
+                            continue;
+                        }
+                        // The lower triangle.
+                        for (row, sums) in spread.chunks_exact_mut(n_features).enumerate() {
+                            add_scaled(&apart[..=row], share * apart[row], sums);
+                        }
+                    }
                 }
-                for ((apart, value), mean) in apart.iter_mut().zip(&sample).zip(mean) {
-                    *apart = value - mean;
-                }
-                let spread = &mut spreads[if is_tied { 0 } else { idx }];
-                if is_diagonal {
-                    spread.iter_mut().zip(&apart).for_each(|(sum, apart)| *sum += share * apart * apart);
-                    continue;
-                }
-                // The lower triangle.
-                for (row, (sums, &value)) in spread.chunks_exact_mut(n_features).zip(&apart).enumerate() {
-                    let scaled = share * value;
-                    let lower = sums.iter_mut().zip(&apart).take(row + 1);
-                    lower.for_each(|(sum, other)| *sum += scaled * other);
-                }
-            }
-        }
+            },
+        );
         let total: f64 = counts.iter().sum();
         for (idx, spread) in spreads.iter_mut().enumerate() {
             let count = if is_tied { total } else { counts[idx] };
@@ -275,10 +289,12 @@ impl<'x> Mixture<'x> {
                     places.map(|place| triangle[place]).collect()
                 }
             };
+            let mut values = values;
             let mut half_log_det = 0.0;
             let mut place = 0;
             for idx in 0..n_features {
                 half_log_det += libm::log(values[place]);
+                values[place] = 1.0 / values[place];
                 place += if self.covariance_type.is_diagonal() { 1 } else { idx + 2 };
             }
             Ok::<_, Error>(Factor { values, half_log_det })
@@ -321,10 +337,48 @@ impl<'x> Mixture<'x> {
 }
 
 struct Factor {
-    /// Rows of the lower triangle one after the other, or the deviations of a diagonal matrix.
+    /// Rows of the lower triangle one after the other, or the deviations of a diagonal matrix; instead of what is divided
+    /// by, its inverse.
     values: Vec<f64>,
     half_log_det: f64,
 }
+
+impl Factor {
+    /// Squared Mahalanobis norms of some samples, one in each lane.
+    #[inline(always)]
+    fn norms(
+        &self,
+        block: &[[f64; LANES]],
+        mean: &[f64],
+        is_diagonal: bool,
+        solved: &mut [[f64; LANES]],
+    ) -> [f64; LANES] {
+        let mut norms = [0.0; LANES];
+        let mut rest = self.values.as_slice();
+        for (idx, (values, mean)) in block.iter().zip(mean).enumerate() {
+            let mut apart = values.map(|value| value - mean);
+            let Some((row, after)) = rest.split_at_checked(if is_diagonal { 1 } else { idx + 1 }) else {
+                break;
+            };
+            rest = after;
+            let Some((inverse, row)) = row.split_last() else { break };
+            for (factor, known) in row.iter().zip(&*solved) {
+                for lane in 0..LANES {
+                    apart[lane] -= factor * known[lane];
+                }
+            }
+            for lane in 0..LANES {
+                apart[lane] *= inverse;
+                norms[lane] += apart[lane] * apart[lane];
+            }
+            solved[idx] = apart;
+        }
+        norms
+    }
+}
+
+/// Samples whose densities are computed together.
+const LANES: usize = 8;
 
 const REG_COVAR: &str = "reg_covar";
 const TOO_FLAT: &str = "a component has a direction without variance: a larger number, fewer components or diagonal \

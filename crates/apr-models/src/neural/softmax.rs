@@ -7,7 +7,8 @@ use crate::checks;
 use crate::classes::Classes;
 use crate::convergence::Convergence;
 use crate::error::{Error, ErrorKind};
-use crate::kernels::products::dot;
+use crate::kernels::exponential::exp_all;
+use crate::kernels::training::{add_scaled, dot, vectorized};
 use crate::matrix::Matrix;
 use crate::neural::{Activation, Dense, NeuralSequential};
 use crate::newton::{Smooth, minimize};
@@ -104,15 +105,20 @@ impl SoftmaxLoss<'_> {
     ) {
         let width = self.width();
         let mut row_factors = vec![0.0; self.n_classes];
-        let rows = self.samples.rows().zip(values.chunks_exact(self.n_classes));
-        for (idx, (row, values)) in rows.enumerate() {
-            factors(idx, values, &mut row_factors);
-            for (sums, &factor) in out.chunks_exact_mut(width).zip(&row_factors) {
-                let Some((constant, sums)) = sums.split_last_mut() else { continue };
-                sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += factor * value);
-                *constant += factor;
-            }
-        }
+        vectorized(
+            #[inline(always)]
+            || {
+                let rows = self.samples.rows().zip(values.chunks_exact(self.n_classes));
+                for (idx, (row, values)) in rows.enumerate() {
+                    factors(idx, values, &mut row_factors);
+                    for (sums, &factor) in out.chunks_exact_mut(width).zip(&row_factors) {
+                        let Some((constant, sums)) = sums.split_last_mut() else { continue };
+                        add_scaled(row, factor, sums);
+                        *constant += factor;
+                    }
+                }
+            },
+        );
     }
 
     fn add_penalties(&self, point: &[f64], out: &mut [f64]) {
@@ -147,29 +153,38 @@ impl SoftmaxLoss<'_> {
     }
 }
 
-/// The value of each class's linear function.
-fn scores(row: &[f64], point: &[f64], out: &mut [f64]) {
-    for (out, point) in out.iter_mut().zip(point.chunks_exact(row.len() + 1)) {
-        let (coefficients, constant) = point.split_at(row.len());
-        *out = dot(row, coefficients) + constant.first().copied().unwrap_or_default();
-    }
+/// The value of each class's linear function, for each sample.
+fn scores(samples: &Standardized, point: &[f64], n_classes: usize, out: &mut [f64]) {
+    let n_features = samples.n_features();
+    vectorized(
+        #[inline(always)]
+        || {
+            for (row, out) in samples.rows().zip(out.chunks_exact_mut(n_classes)) {
+                for (out, point) in out.iter_mut().zip(point.chunks_exact(n_features + 1)) {
+                    let (coefficients, constant) = point.split_at(n_features);
+                    *out = dot(row, coefficients) + constant.first().copied().unwrap_or_default();
+                }
+            }
+        },
+    );
 }
 
 impl Smooth for SoftmaxLoss<'_> {
     fn loss(&mut self, point: &[f64]) -> f64 {
         let mut sum = 0.0;
-        let rows = self.samples.rows().zip(self.shares.chunks_exact_mut(self.n_classes));
-        for ((row, shares), (&place, weight)) in rows.zip(self.places.iter().zip(self.weights)) {
-            scores(row, point, shares);
+        scores(self.samples, point, self.n_classes, &mut self.shares);
+        for (shares, (&place, weight)) in
+            self.shares.chunks_exact_mut(self.n_classes).zip(self.places.iter().zip(self.weights))
+        {
             let greatest = shares.iter().fold(f64::NEG_INFINITY, |greatest, &score| greatest.max(score));
-            let right = shares[place as usize] - greatest;
-            let mut total = 0.0;
-            for share in shares.iter_mut() {
-                *share = libm::exp(*share - greatest);
-                total += *share;
-            }
+            sum -= weight * (shares[place as usize] - greatest);
+            shares.iter_mut().for_each(|share| *share -= greatest);
+        }
+        exp_all(&mut self.shares);
+        for (shares, weight) in self.shares.chunks_exact_mut(self.n_classes).zip(self.weights) {
+            let total: f64 = shares.iter().sum();
             shares.iter_mut().for_each(|share| *share /= total);
-            sum += weight * (libm::log(total) - right);
+            sum += weight * libm::log(total);
         }
         for point in point.chunks_exact(self.width()) {
             let terms = point.iter().zip(&self.penalties);
@@ -211,11 +226,9 @@ impl Smooth for SoftmaxLoss<'_> {
     fn hessian_times(&mut self, direction: &[f64], out: &mut [f64]) {
         out.fill(0.0);
         let mut along = vec![0.0; self.shares.len()];
-        for (row, along) in self.samples.rows().zip(along.chunks_exact_mut(self.n_classes)) {
-            scores(row, direction, along);
-        }
+        scores(self.samples, direction, self.n_classes, &mut along);
         let factors = |idx: usize, along: &[f64], factors: &mut [f64]| {
-            let shares = self.shares.chunks_exact(self.n_classes).nth(idx).unwrap_or_default();
+            let shares = &self.shares[idx * self.n_classes..(idx + 1) * self.n_classes];
             let mean: f64 = along.iter().zip(shares).map(|(along, share)| along * share).sum();
             for ((factor, along), share) in factors.iter_mut().zip(along).zip(shares) {
                 *factor = self.weights[idx] * share * (along - mean);

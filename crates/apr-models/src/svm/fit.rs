@@ -8,8 +8,8 @@ use crate::classes::Classes;
 use crate::convergence::Convergence;
 use crate::error::{Error, ErrorKind};
 use crate::kernels::exponential::exp_all;
-use crate::kernels::products::{dot, squared_distance};
 use crate::kernels::svm::pair;
+use crate::kernels::training::{dot, squared_distance, vectorized};
 use crate::matrix::Matrix;
 use crate::svm::smo::{self, Kernel};
 use crate::svm::{KernelParts, Svm, SvmKernel};
@@ -182,9 +182,15 @@ impl Kernel for Similarities {
         let row = &self.values[idx * self.n_cols..(idx + 1) * self.n_cols];
         let each = out.iter_mut().zip(self.values.chunks_exact(self.n_cols));
         match self.kernel {
-            SvmKernel::Linear => each.for_each(|(out, other)| *out = dot(row, other)),
+            SvmKernel::Linear => vectorized(
+                #[inline(always)]
+                || each.for_each(|(out, other)| *out = dot(row, other)),
+            ),
             SvmKernel::Rbf { gamma } => {
-                each.for_each(|(out, other)| *out = -gamma * squared_distance(row, other));
+                vectorized(
+                    #[inline(always)]
+                    || each.for_each(|(out, other)| *out = -gamma * squared_distance(row, other)),
+                );
                 exp_all(out);
             }
         }
