@@ -5,6 +5,7 @@ mod clusters;
 mod data;
 mod linear;
 mod network;
+mod recommender;
 mod report;
 mod scaling;
 mod validation;

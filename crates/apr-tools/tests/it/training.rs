@@ -170,6 +170,25 @@ fn clusters_and_projections_need_no_target() {
 }
 
 #[test]
+fn recommenders_hold_items_with_vectors_or_texts() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write("items.csv", b"name,a,b\ndune,1,0\nsolaris,0.9,0.1\nemma,0,1\n");
+    sandbox.write("texts.txt", b"desert planet\nocean planet\nvillage marriage\n");
+    let report = train(&sandbox, &["recommender", "--id", "name", "--data", "items.csv", "-o", "a.apr"]);
+    assert_eq!((&report["metrics"]["items"], &report["features"]), (&json!(3), &json!(["a", "b"])));
+    let model = apr_models::AnyModel::load(sandbox.path("a.apr")).unwrap();
+    let apr_models::AnyModel::ContentRecommender(model) = model else { panic!("{model:?}") };
+    assert_eq!(model.similar_to("dune", 1).unwrap()[0].id, "solaris");
+    train(&sandbox, &["recommender", "--data", "texts.txt", "-o", "b.apr"]);
+    let model = apr_models::AnyModel::load(sandbox.path("b.apr")).unwrap();
+    let apr_models::AnyModel::ContentRecommender(model) = model else { panic!("{model:?}") };
+    assert_eq!(model.recommend_text("a planet of deserts", 1).unwrap()[0].id, "1");
+    sandbox.write("twice.csv", b"name,a\ndune,1\ndune,2\n");
+    let ran = sandbox.run(&["train", "recommender", "--id", "name", "--data", "twice.csv", "-o", "c.apr"]);
+    assert_eq!(ran.exit, 2, "{}", ran.stderr);
+}
+
+#[test]
 fn the_same_training_gives_the_same_file() {
     let sandbox = Sandbox::with_models();
     for (algorithm, data, options) in [

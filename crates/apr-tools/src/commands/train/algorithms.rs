@@ -12,6 +12,7 @@ use super::clusters::{self, DbscanArgs};
 use super::data::{Columns, Data, Needs};
 use super::linear::{self, ElasticNetArgs, LassoArgs, SoftmaxArgs};
 use super::network::{self, MlpArgs};
+use super::recommender::RecommenderArgs;
 use super::validation::ValidationArgs;
 use super::vectors::{self, KnnArgs, SvmArgs};
 use super::{CommonArgs, Trained};
@@ -103,6 +104,9 @@ pub(super) enum Algorithm {
     #[command(after_help = "A line is a sentence; its words are separated by white space.\n\n\
         Examples:\n  apr train ngram --data texts.txt -o language.apr")]
     Ngram(OfTexts<NgramArgs>),
+    /// Items that are like others, by their vectors or texts; the items are the model.
+    #[command(after_help = "Examples:\n  apr train recommender --data texts.txt -o similar.apr")]
+    Recommender(RecommenderArgs),
 }
 
 /// Arguments of an algorithm that learns a column of a table.
@@ -147,10 +151,10 @@ pub(super) struct OfTexts<S: Args> {
 }
 
 #[derive(Debug, Args)]
-struct DropArg {
+pub(super) struct DropArg {
     /// Leave a column out, such as a row number (repeatable).
     #[arg(long, value_name = "COLUMN")]
-    drop: Vec<String>,
+    pub(super) drop: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -299,6 +303,7 @@ impl Algorithm {
             Self::TfIdf(args) => args.job("tfidf", tf_idf),
             Self::CountVectorizer(args) => args.job("count-vectorizer", count_vectorizer),
             Self::Ngram(args) => args.job("ngram", ngram),
+            Self::Recommender(args) => args.job(),
         }
     }
 }
@@ -435,7 +440,7 @@ fn pca(args: &PcaArgs, data: &Data) -> Result<Trained, Failure> {
     Ok(Trained { model: model.into(), hyperparameters, metrics })
 }
 
-fn counts(args: &VocabularyArgs) -> (CountVectorizerOptions, Map<Value>) {
+pub(super) fn counts(args: &VocabularyArgs) -> (CountVectorizerOptions, Map<Value>) {
     let &VocabularyArgs { ngrams, min_documents, max_terms } = args;
     let options = CountVectorizerOptions {
         rules: TextRules { ngram_max: ngrams, ..TextRules::default() },

@@ -15,6 +15,8 @@ pub(super) enum Needs {
     Classes,
     /// Either: a class if the column holds words.
     Either,
+    /// Nothing: the column holds the names of the samples.
+    Names,
 }
 
 /// What an algorithm learns from.
@@ -48,6 +50,8 @@ pub(super) struct Table {
 #[derive(Debug)]
 pub(super) enum Target {
     None,
+    /// Nothing: names of the samples.
+    Names(Vec<String>),
     Numbers(Vector),
     Classes {
         /// Numbers of the classes, from 0.
@@ -93,10 +97,11 @@ impl Data {
         }
         let name = |column: &usize| table.names().and_then(|names| names.get(*column)).cloned();
         let features = columns.iter().map(name).collect();
-        let target_name = target.as_ref().and_then(name);
+        let target_name = target.as_ref().filter(|_| needs != Some(Needs::Names)).and_then(name);
         let (x, cells) = read_rows(&mut table, &columns, target).map_err(|failure| failure.in_file(&path))?;
         let target = match (needs, target) {
             (_, None) => Target::None,
+            (Some(Needs::Names), _) => Target::Names(cells.into_iter().map(|(_, cell)| cell).collect()),
             (Some(Needs::Numbers), Some(column)) => Target::Numbers(numbers(&cells, column, &table)?),
             // The first cell decides, so that one wrong cell in a column of numbers does not make classes of them all.
             (Some(Needs::Either), Some(column)) if is_number(cells.first()) => {
@@ -172,6 +177,9 @@ impl Table {
         let x = Matrix::from_vec(rows.len(), n_cols, rows.iter().flat_map(row).copied().collect())?;
         let target = match &self.target {
             Target::None => Target::None,
+            Target::Names(names) => {
+                Target::Names(rows.iter().filter_map(|&row| names.get(row).cloned()).collect())
+            }
             Target::Numbers(numbers) => {
                 let numbers = numbers.as_slice();
                 Target::Numbers(Vector::from_vec(
@@ -203,6 +211,18 @@ impl Table {
         match &self.target {
             Target::Numbers(numbers) => Ok(numbers),
             _ => Err(Failure::new(CODE_USAGE, "this algorithm learns numbers")),
+        }
+    }
+
+    /// The names of the samples.
+    ///
+    /// # Errors
+    ///
+    /// If there are none.
+    pub(super) fn names(&self) -> Result<&[String], Failure> {
+        match &self.target {
+            Target::Names(names) => Ok(names),
+            _ => Err(Failure::new(CODE_USAGE, "this algorithm needs names of the samples")),
         }
     }
 

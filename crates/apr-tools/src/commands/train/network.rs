@@ -62,7 +62,9 @@ pub(super) fn train(args: &MlpArgs, data: &Data, seed: u64) -> Result<Trained, F
 
     let (n_outputs, last, loss) = match &table.target {
         Target::Classes { names, .. } => (names.len(), Activation::Softmax, NeuralLoss::CrossEntropy),
-        Target::Numbers(_) | Target::None => (1, Activation::Identity, NeuralLoss::MeanSquared),
+        Target::Numbers(_) | Target::None | Target::Names(_) => {
+            (1, Activation::Identity, NeuralLoss::MeanSquared)
+        }
     };
     let mut layers: Vec<(usize, Activation)> = hidden.iter().map(|&width| (width, activation)).collect();
     layers.push((n_outputs, last));
@@ -115,7 +117,7 @@ fn learn(
             let scaled = Matrix::from_vec(n_rows, 1, scale.apply(&y))?;
             (model.fit(&x, NeuralTargets::Values(&scaled), options)?, Some(scale))
         }
-        Target::None => return Err(Failure::new(CODE_USAGE, "no target is given")),
+        Target::None | Target::Names(_) => return Err(Failure::new(CODE_USAGE, "no target is given")),
     };
     Ok((unscaled(model, &inputs, outputs.as_ref())?, losses.last().copied()))
 }

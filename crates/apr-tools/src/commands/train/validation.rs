@@ -43,7 +43,7 @@ pub(super) fn train(
     train: &Training<'_>,
 ) -> Result<Trained, Failure> {
     let table = match data {
-        Data::Table(table) if !matches!(table.target, Target::None) => table,
+        Data::Table(table) if matches!(table.target, Target::Numbers(_) | Target::Classes { .. }) => table,
         _ => return train(data),
     };
     let test = args.test_share.map(|share| divide(table, share, seed)).transpose()?;
@@ -145,7 +145,7 @@ fn score(model: &AnyModel, table: &Table) -> Result<Vec<(&'static str, f64)>, Fa
     let (n_names, ids, numbers) = match &table.target {
         Target::Classes { ids, names } => (names.len(), ids.as_slice(), Vec::new()),
         Target::Numbers(values) => (0, [].as_slice(), values.iter().map(f64::from).collect()),
-        Target::None => (0, [].as_slice(), Vec::new()),
+        Target::None | Target::Names(_) => (0, [].as_slice(), Vec::new()),
     };
     let mut scorer = Scorer::new(model, n_names)?;
     for begin in (0..n_rows).step_by(BATCH) {
