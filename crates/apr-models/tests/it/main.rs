@@ -25,3 +25,4 @@ mod scikit;
 mod seed;
 mod trees;
 mod views;
+mod weighting;

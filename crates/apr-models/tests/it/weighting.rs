@@ -1,0 +1,150 @@
+//! Weights of classes and samples in trainings, and samples that are hard to learn from.
+
+use apr_models::{
+    Activation, ClassWeighting, ErrorKind, KernelSvmOptions, LinearSvmOptions, Matrix, NeuralSequential,
+    SoftmaxOptions, Svm, SvmKernel, Weighting,
+};
+use proptest::prelude::*;
+
+use crate::scikit::cases;
+
+/// Iris with two classes of 20 and 50 samples that overlap, and a weight of 1 to 3 for each sample.
+fn overlapping() -> (Matrix, Vec<usize>, Vec<f32>) {
+    let case = cases("linear_svc").into_iter().find(|case| case.name() == "iris_std").unwrap();
+    let (x, y) = (case.x("train_rows"), case.classes("train_rows"));
+    let rows: Vec<usize> = (50..70).chain(100..150).collect();
+    let values = rows.iter().flat_map(|&row| x.row(row).unwrap().to_vec()).collect();
+    let weights = (0..rows.len()).map(|idx| (1 + idx % 3) as f32).collect();
+    (Matrix::from_vec(rows.len(), 4, values).unwrap(), rows.iter().map(|&row| y[row] - 1).collect(), weights)
+}
+
+fn repeated(x: &Matrix, y: &[usize], weights: &[f32]) -> (Matrix, Vec<usize>) {
+    let rows = || (0..y.len()).flat_map(|row| core::iter::repeat_n(row, weights[row] as usize));
+    let values = rows().flat_map(|row| x.row(row).unwrap().to_vec()).collect();
+    (Matrix::from_vec(rows().count(), x.n_cols(), values).unwrap(), rows().map(|row| y[row]).collect())
+}
+
+/// Decision values of the samples by each of the three trainings.
+fn decisions(x: &Matrix, y: &[usize], weighting: Weighting<'_>, at: &Matrix) -> [Vec<f64>; 3] {
+    let softmax = SoftmaxOptions { weighting, tol: 1e-9, ..SoftmaxOptions::default() };
+    let (softmax, _) = NeuralSequential::softmax_regression(x, y, &softmax).unwrap();
+    let layer = &softmax.layers()[0];
+    assert_eq!(layer.activation(), Activation::Softmax);
+    let score = |row: &[f32], class: usize| {
+        let products = layer.weights().rows().zip(row).map(|(w, &x)| f64::from(w[class]) * f64::from(x));
+        f64::from(layer.bias()[class]) + products.sum::<f64>()
+    };
+    let softmax = at.rows().map(|row| score(row, 1) - score(row, 0)).collect();
+    let linear = LinearSvmOptions { weighting, tol: 1e-9, ..LinearSvmOptions::default() };
+    let (linear, _) = Svm::fit_linear(x, y, &linear).unwrap();
+    let kernel =
+        KernelSvmOptions { weighting, tol: 1e-7, ..KernelSvmOptions::new(SvmKernel::Rbf { gamma: 0.3 }) };
+    let (kernel, _) = Svm::fit_kernel(x, y, &kernel).unwrap();
+    [softmax, linear.decision_function(at).unwrap(), kernel.decision_function(at).unwrap()]
+}
+
+fn assert_close(found: &[Vec<f64>; 3], expected: &[Vec<f64>; 3]) {
+    for (training, (found, expected)) in found.iter().zip(expected).enumerate() {
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-4, "{training}: {found} {expected}");
+        }
+    }
+}
+
+#[test]
+fn a_weight_counts_as_that_many_samples() {
+    let (x, y, weights) = overlapping();
+    let weighting = Weighting { samples: Some(&weights), ..Weighting::default() };
+    let (more, labels) = repeated(&x, &y, &weights);
+    let expected = decisions(&more, &labels, Weighting::default(), &x);
+    assert_close(&decisions(&x, &y, weighting, &x), &expected);
+    let plain = decisions(&x, &y, Weighting::default(), &x);
+    assert!((plain[2][0] - expected[2][0]).abs() > 1e-3, "weights matter");
+}
+
+/// `n / (k * n_k)`, scikit-learn's "balanced".
+#[test]
+fn balanced_classes_weigh_their_inverse_frequency() {
+    let (x, y, _) = overlapping();
+    let each = [70.0 / 40.0, 70.0 / 100.0];
+    let weights: Vec<f32> = y.iter().map(|&class| each[class] as f32).collect();
+    let by_samples = Weighting { samples: Some(&weights), ..Weighting::default() };
+    let expected = decisions(&x, &y, by_samples, &x);
+    for classes in [ClassWeighting::Balanced, ClassWeighting::Each(&each)] {
+        assert_close(&decisions(&x, &y, Weighting { classes, samples: None }, &x), &expected);
+    }
+}
+
+#[test]
+fn one_class_and_settings_out_of_range_are_refused() {
+    let x = Matrix::from_vec(3, 1, vec![1.0, 2.0, 3.0]).unwrap();
+    let softmax = |y: &[usize], options| NeuralSequential::softmax_regression(&x, y, &options).err().unwrap();
+    let linear = |y: &[usize], options| Svm::fit_linear(&x, y, &options).err().unwrap();
+    let kernel = |y: &[usize], options| Svm::fit_kernel(&x, y, &options).err().unwrap();
+    let plain = KernelSvmOptions::new(SvmKernel::Linear);
+    for error in [
+        softmax(&[0; 3], SoftmaxOptions::default()),
+        linear(&[4; 3], LinearSvmOptions::default()),
+        kernel(&[4; 3], plain),
+    ] {
+        assert!(matches!(error.kind(), ErrorKind::PartLength { part: "classes", .. }), "{error}");
+    }
+    assert_eq!(softmax(&[0, 2, 2], SoftmaxOptions::default()).code(), "am-label");
+    assert_eq!(linear(&[0, 1], LinearSvmOptions::default()).code(), "am-target-length");
+    let y = [0, 1, 1];
+    let (s, l) = (SoftmaxOptions::default(), LinearSvmOptions::default());
+    for (error, part) in [
+        (softmax(&y, SoftmaxOptions { c: 0.0, ..s }), "c"),
+        (softmax(&y, SoftmaxOptions { max_iter: 0, ..s }), "max_iter"),
+        (softmax(&y, SoftmaxOptions { tol: f64::NAN, ..s }), "tol"),
+        (linear(&y, LinearSvmOptions { c: f64::INFINITY, ..l }), "c"),
+        (linear(&y, LinearSvmOptions { max_iter: 0, ..l }), "max_iter"),
+        (linear(&y, LinearSvmOptions { tol: -1.0, ..l }), "tol"),
+        (kernel(&y, KernelSvmOptions { c: f64::NAN, ..plain }), "c"),
+        (kernel(&y, KernelSvmOptions { max_iter: 0, ..plain }), "max_iter"),
+        (kernel(&y, KernelSvmOptions { tol: 0.0, ..plain }), "tol"),
+        (kernel(&y, KernelSvmOptions { kernel: SvmKernel::Rbf { gamma: -1.0 }, ..plain }), "gamma"),
+    ] {
+        assert!(
+            matches!(error.kind(), ErrorKind::PartInvalid { part: found, .. } if *found == part),
+            "{error}"
+        );
+    }
+    let x = Matrix::from_vec(2, 1, vec![1.0, f32::NAN]).unwrap();
+    assert_eq!(Svm::fit_linear(&x, &[0, 1], &l).err().unwrap().code(), "am-feature-not-finite");
+    assert_eq!(Svm::fit_kernel(&x, &[0, 1], &plain).err().unwrap().code(), "am-feature-not-finite");
+    assert_eq!(
+        NeuralSequential::softmax_regression(&x, &[0, 1], &s).err().unwrap().code(),
+        "am-feature-not-finite"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Constant features, repeated samples with different classes, large and small numbers: every training ends with a
+    /// model that predicts one of the classes, and a second one gives the same model.
+    #[test]
+    fn every_table_gives_the_same_model_again(
+        values in prop::collection::vec(
+            prop_oneof![Just(0.0_f32), Just(7.0), -5.0_f32..5.0, -1e6_f32..1e6, -1e-6_f32..1e-6],
+            24,
+        ),
+        labels in prop::collection::vec(0_usize..3, 10),
+    ) {
+        let x = Matrix::from_vec(12, 2, values).unwrap();
+        let y = [&[0, 1][..], &labels].concat();
+        let y: Vec<usize> = if y.contains(&2) { y } else { y.iter().map(|&class| class % 2).collect() };
+        let linear = || Svm::fit_linear(&x, &y, &LinearSvmOptions::default()).unwrap();
+        let options = KernelSvmOptions { max_iter: 20_000, ..KernelSvmOptions::new(SvmKernel::rbf_scale(&x).unwrap()) };
+        let kernel = || Svm::fit_kernel(&x, &y, &options).unwrap();
+        let softmax = || NeuralSequential::softmax_regression(&x, &y, &SoftmaxOptions::default()).unwrap();
+        prop_assert_eq!(linear(), linear());
+        prop_assert_eq!(kernel(), kernel());
+        prop_assert_eq!(softmax(), softmax());
+        for (model, _) in [linear(), kernel()] {
+            prop_assert!(model.predict(&x).iter().all(|label| y.contains(label)));
+        }
+        prop_assert!(softmax().0.classes(&x).unwrap().iter().all(|label| y.contains(label)));
+    }
+}
