@@ -1,6 +1,7 @@
 //! Networks of dense layers.
 
 mod dense;
+mod distilled;
 mod optimizer;
 mod softmax;
 mod stored;
@@ -9,6 +10,7 @@ mod fit;
 use alloc::vec::Vec;
 
 pub use self::dense::{Activation, Dense};
+pub use self::distilled::SoftTargets;
 pub use self::fit::{NeuralLoss, NeuralOptions, NeuralTargets};
 pub use self::optimizer::Optimizer;
 pub use self::softmax::SoftmaxOptions;

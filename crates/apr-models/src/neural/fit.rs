@@ -7,6 +7,7 @@ use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::neural::dense::{Activation, Dense, GROUP, add_products};
+use crate::neural::distilled::SoftTargets;
 use crate::neural::optimizer::{Optimizer, Steps};
 use crate::rng::Rng;
 
@@ -20,6 +21,8 @@ pub enum NeuralTargets<'t> {
     Values(&'t Matrix),
     /// The output of this class 1, all others 0; with one output 0 or 1 itself.
     Classes(&'t [usize]),
+    /// The probabilities of another model, and classes: for a last layer of a softmax, with [`NeuralLoss::CrossEntropy`].
+    Distilled(SoftTargets<'t>),
 }
 
 /// What training makes small.
@@ -63,7 +66,7 @@ impl NeuralOptions {
         }
     }
 
-    fn check(&self, last: Activation) -> Result<(), Error> {
+    fn check(&self, last: Activation, targets: NeuralTargets<'_>) -> Result<(), Error> {
         self.optimizer.check()?;
         checks::expect("epochs", self.epochs > 0, "must be at least 1")?;
         checks::expect("batch size", self.batch_size > 0, "must be at least 1")?;
@@ -71,7 +74,10 @@ impl NeuralOptions {
         checks::expect("weight decay", decay, "must be finite and not negative")?;
         let fits =
             self.loss == NeuralLoss::MeanSquared || matches!(last, Activation::Sigmoid | Activation::Softmax);
-        checks::expect("loss", fits, "cross entropy needs a last layer of sigmoids or a softmax")
+        checks::expect("loss", fits, "cross entropy needs a last layer of sigmoids or a softmax")?;
+        let is_soft = matches!(targets, NeuralTargets::Distilled(_));
+        let fits = !is_soft || self.loss == NeuralLoss::CrossEntropy && last == Activation::Softmax;
+        checks::expect("loss", fits, "distillation needs cross entropy and a softmax as the last layer")
     }
 }
 
@@ -84,7 +90,7 @@ pub(crate) fn fit(
     let (Some(first), Some(last)) = (layers.first(), layers.last()) else {
         return Err(ErrorKind::PartInvalid { part: "layers", problem: "at least one is needed" }.into());
     };
-    options.check(last.activation())?;
+    options.check(last.activation(), targets)?;
     let (n_rows, n_inputs) = x.shape();
     if n_inputs != first.n_inputs() {
         return Err(ErrorKind::FeatureCount { expected: first.n_inputs(), found: n_inputs }.into());
@@ -100,7 +106,7 @@ pub(crate) fn fit(
         rng.shuffle(&mut order);
         let mut sum = 0.0;
         for batch in order.chunks(options.batch_size) {
-            sum += learner.learn(x, &expected, batch, options);
+            sum += learner.learn(x, targets, &expected, batch, options);
         }
         let loss = sum / n_rows as f64;
         if !loss.is_finite() || !learner.layers.iter().all(Dense::is_finite) {
@@ -146,6 +152,7 @@ impl NeuralTargets<'_> {
                 }
                 Matrix::from_vec(n_rows, n_outputs, values)
             }
+            Self::Distilled(soft) => soft.softened(n_rows, n_outputs),
         }
     }
 }
@@ -183,7 +190,14 @@ impl Learner {
     }
 
     /// One step from the samples of these rows; the sum of their losses before it.
-    fn learn(&mut self, x: &Matrix, targets: &Matrix, rows: &[usize], options: &NeuralOptions) -> f64 {
+    fn learn(
+        &mut self,
+        x: &Matrix,
+        targets: NeuralTargets<'_>,
+        expected: &Matrix,
+        rows: &[usize],
+        options: &NeuralOptions,
+    ) -> f64 {
         let Self { layers, steps, outputs, gradients, weight_gradients, bias_gradients } = self;
         let width = |idx: usize, layers: &[Dense]| layers.get(idx).map_or(0, Dense::n_outputs);
         if let Some(samples) = outputs.first_mut() {
@@ -201,9 +215,17 @@ impl Learner {
         let (current, next) = (&mut gradients.0, &mut gradients.1);
         let last = layers.len() - 1;
         let said = outputs.last().map_or(&[][..], Vec::as_slice);
-        let wanted = rows.iter().filter_map(|&row| targets.row(row)).flatten().copied();
-        let activation = layers.last().map(Dense::activation).unwrap_or_default();
-        let loss = output_gradients(options.loss, activation, said, wanted, width(last, layers), current);
+        let wanted = rows.iter().filter_map(|&row| expected.row(row)).flatten().copied();
+        let (activation, width) =
+            (layers.last().map_or(Activation::default(), Dense::activation), width(last, layers));
+        let loss = match targets {
+            NeuralTargets::Distilled(soft) => {
+                current.clear();
+                current.extend(wanted);
+                soft.gradients(rows, said, width, current)
+            }
+            _ => output_gradients(options.loss, activation, said, wanted, width, current),
+        };
 
         steps.begin();
         let mut offset: usize =
@@ -296,7 +318,7 @@ fn output_gradients(
 }
 
 /// Natural logarithm of a probability; of a number that is none, not a number.
-fn logarithm(probability: f64) -> f64 {
+pub(super) fn logarithm(probability: f64) -> f64 {
     match probability < LEAST_PROBABILITY {
         true => libm::log(LEAST_PROBABILITY),
         false => libm::log(probability),
