@@ -143,14 +143,14 @@ impl Asked<'_, '_> {
 }
 
 /// The classes of a model by the texts of their labels.
-struct Classes {
-    numbers: Vec<usize>,
-    names: Vec<String>,
+pub(crate) struct Classes {
+    pub(crate) numbers: Vec<usize>,
+    pub(crate) names: Vec<String>,
     by_name: std::collections::HashMap<String, usize>,
 }
 
 impl Classes {
-    fn new(known: &NamedModel, numbers: &[usize]) -> Self {
+    pub(crate) fn new(known: &NamedModel, numbers: &[usize]) -> Self {
         let names: Vec<String> = numbers.iter().map(|&number| name(known.label(number))).collect();
         let mut by_name: std::collections::HashMap<String, usize> = Default::default();
         for (&number, name) in numbers.iter().zip(&names) {
@@ -164,7 +164,7 @@ impl Classes {
     }
 
     /// The class in a cell: of that name, or of that number however it is written.
-    fn number(&self, cell: &str) -> Option<usize> {
+    pub(crate) fn number(&self, cell: &str) -> Option<usize> {
         self.by_name.get(cell).copied().or_else(|| {
             let value = cell.parse::<f64>().ok()?;
             let place = self.names.iter().position(|name| name.parse::<f64>() == Ok(value))?;

@@ -4,7 +4,7 @@ mod algorithms;
 mod clusters;
 mod data;
 mod linear;
-mod network;
+pub(crate) mod network;
 mod recommender;
 mod report;
 mod scaling;
@@ -17,6 +17,7 @@ use std::time::Instant;
 use apr_container::{Map, Metadata, SaveOptions, Training, Value, to_vec};
 use apr_models::{AnyModel, CLASSES_KEY, FEATURES_KEY, Model as _, TARGET_KEY};
 
+pub(crate) use self::algorithms::decimal;
 use self::algorithms::{Algorithm, Job};
 use self::data::Data;
 use crate::args::{CompressionArg, WriteArgs};

@@ -340,7 +340,7 @@ impl<S: Args> OfTexts<S> {
 }
 
 /// The `f64` with the shortest decimal representation of an `f32`: 0.1 stays 0.1, as in an argument.
-pub(super) fn decimal(value: f32) -> Value {
+pub(crate) fn decimal(value: f32) -> Value {
     value.to_string().parse::<f64>().unwrap_or(value.into()).into()
 }
 

@@ -91,7 +91,12 @@ pub(super) fn train(args: &MlpArgs, data: &Data, seed: u64) -> Result<Trained, F
     Ok(Trained { model: model.into(), hyperparameters, metrics })
 }
 
-fn hidden(text: &str) -> Result<Vec<usize>, Failure> {
+/// The widths in a list such as `16,8`.
+///
+/// # Errors
+///
+/// If it is none.
+pub(crate) fn hidden(text: &str) -> Result<Vec<usize>, Failure> {
     let widths = text.split(',').map(str::trim).filter(|width| !width.is_empty());
     widths.map(str::parse).collect::<Result<_, _>>().map_err(|_| {
         let failure = Failure::new(CODE_USAGE, format!("`--hidden {text}` is no list of numbers"));
@@ -105,21 +110,50 @@ fn learn(
     layers: &[(usize, Activation)],
     options: &NeuralOptions,
 ) -> Result<(NeuralSequential, Option<f64>), Failure> {
-    let (n_rows, n_cols) = table.x.shape();
-    let inputs = Scale::of(table.x.as_slice(), n_cols);
-    let x = Matrix::from_vec(n_rows, n_cols, inputs.apply(table.x.as_slice()))?;
+    match &table.target {
+        Target::Classes { ids, .. } => learn_classes(&table.x, NeuralTargets::Classes(ids), layers, options),
+        Target::Numbers(y) => learn_numbers(&table.x, y.as_slice(), layers, options),
+        Target::None | Target::Names(_) => Err(Failure::new(CODE_USAGE, "no target is given")),
+    }
+}
+
+/// Trains a network whose outputs are classes on scaled samples; the network is for plain ones.
+///
+/// # Errors
+///
+/// Those of [`NeuralSequential::fit`].
+pub(crate) fn learn_classes(
+    x: &Matrix,
+    targets: NeuralTargets<'_>,
+    layers: &[(usize, Activation)],
+    options: &NeuralOptions,
+) -> Result<(NeuralSequential, Option<f64>), Failure> {
+    let (n_rows, n_cols) = x.shape();
+    let inputs = Scale::of(x.as_slice(), n_cols);
+    let x = Matrix::from_vec(n_rows, n_cols, inputs.apply(x.as_slice()))?;
     let mut model = NeuralSequential::random(n_cols, layers, options.seed)?;
-    let (losses, outputs) = match &table.target {
-        Target::Classes { ids, .. } => (model.fit(&x, NeuralTargets::Classes(ids), options)?, None),
-        Target::Numbers(y) => {
-            let y: Vec<f32> = y.iter().collect();
-            let scale = Scale::of(&y, 1);
-            let scaled = Matrix::from_vec(n_rows, 1, scale.apply(&y))?;
-            (model.fit(&x, NeuralTargets::Values(&scaled), options)?, Some(scale))
-        }
-        Target::None | Target::Names(_) => return Err(Failure::new(CODE_USAGE, "no target is given")),
-    };
-    Ok((unscaled(model, &inputs, outputs.as_ref())?, losses.last().copied()))
+    let losses = model.fit(&x, targets, options)?;
+    Ok((unscaled(model, &inputs, None)?, losses.last().copied()))
+}
+
+/// Trains a network with one output on scaled samples and numbers; the network is for plain ones.
+///
+/// # Errors
+///
+/// Those of [`NeuralSequential::fit`].
+pub(crate) fn learn_numbers(
+    x: &Matrix,
+    y: &[f32],
+    layers: &[(usize, Activation)],
+    options: &NeuralOptions,
+) -> Result<(NeuralSequential, Option<f64>), Failure> {
+    let (n_rows, n_cols) = x.shape();
+    let (inputs, outputs) = (Scale::of(x.as_slice(), n_cols), Scale::of(y, 1));
+    let x = Matrix::from_vec(n_rows, n_cols, inputs.apply(x.as_slice()))?;
+    let y = Matrix::from_vec(n_rows, 1, outputs.apply(y))?;
+    let mut model = NeuralSequential::random(n_cols, layers, options.seed)?;
+    let losses = model.fit(&x, NeuralTargets::Values(&y), options)?;
+    Ok((unscaled(model, &inputs, Some(&outputs))?, losses.last().copied()))
 }
 
 /// The network that gives for plain samples what this one gives for scaled ones.

@@ -17,18 +17,11 @@ use crate::terminal::human::plural;
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(super) struct ValidationArgs {
     /// Train on the other rows, and measure the model on this share of them, of each class the same.
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(long, value_name = "SHARE", value_parser = crate::args::share)]
     test_share: Option<f64>,
     /// Also train N models, each on all training rows but one part of N, and measure each on that part (cross-validation).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..))]
     folds: Option<u16>,
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(share) if 0.0 < share && share < 1.0 => Ok(share),
-        _ => Err("a number between 0 and 1, such as 0.2".to_owned()),
-    }
 }
 
 /// Rows measured at once.
