@@ -10,9 +10,9 @@ use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches, Parser, S
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
-    check, completions, convert, decrypt, demo, diff, embed, encrypt, explain, export, inspect, key, keygen,
-    license, man, open, predict, quantize, rekey, scan, score, seal, shard, sign, size, tensors, train,
-    unshard, verify,
+    check, completions, convert, decrypt, demo, diff, distill, embed, encrypt, explain, export, inspect, key,
+    keygen, license, man, open, predict, quantize, rekey, scan, score, seal, shard, sign, size, tensors,
+    train, unshard, verify,
 };
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::terminal::escape;
@@ -152,6 +152,7 @@ commands! {
     Train, train, "train", "Train a small model on a table or on texts, and save it as an .apr file";
     Predict, predict, "predict", "Predict each row of a table";
     Score, score, "score", "Measure how well a model predicts a column of a table";
+    Distill, distill, "distill", "Train a small model on the predictions of a larger one";
     Embed, embed, "embed", "Write a program with the model inside: a cargo project, ready to build";
     Size, size, "size", "Estimate the size of an embedded program, and what each feature adds";
     #[cfg(feature = "serve")]

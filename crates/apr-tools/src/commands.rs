@@ -6,6 +6,7 @@ pub(crate) mod convert;
 pub(crate) mod decrypt;
 pub(crate) mod demo;
 pub(crate) mod diff;
+pub(crate) mod distill;
 pub(crate) mod embed;
 pub(crate) mod encrypt;
 pub(crate) mod explain;

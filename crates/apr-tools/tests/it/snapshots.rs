@@ -325,6 +325,7 @@ fn help() {
         ("help-train-ridge", &["train", "ridge", "--help"]),
         ("help-predict", &["predict", "--help"]),
         ("help-score", &["score", "--help"]),
+        ("help-distill", &["distill", "--help"]),
         ("help-embed", &["embed", "--help"]),
         ("help-size", &["size", "--help"]),
         ("help-serve", &["serve", "--help"]),
