@@ -11,6 +11,7 @@ mod columnar;
 mod contract;
 mod conversions;
 mod detached;
+mod distillation;
 mod embed;
 mod examples;
 mod exports;
