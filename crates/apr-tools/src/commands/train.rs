@@ -8,6 +8,7 @@ pub(crate) mod network;
 mod recommender;
 mod report;
 mod scaling;
+mod trees;
 mod validation;
 mod vectors;
 
@@ -28,6 +29,9 @@ use crate::output::ending::Ending;
 use crate::output::{Output, Run};
 use crate::tables::{self, Dialect, Input};
 use crate::terminal::Console;
+
+/// In the metadata: name and importance of each feature, the most important first.
+const IMPORTANCES_KEY: &str = "feature_importances";
 
 const AFTER_HELP: &str = "`apr train ALGORITHM --help` has the settings of each. Metadata of the file are the settings, the names of \
     features and classes, the number of samples, and how well the model does on them; with --test-share and --folds \
@@ -74,11 +78,31 @@ pub(crate) struct Trained {
     hyperparameters: Map<Value>,
     /// Of the algorithm; those that every model of its kind has are added afterwards.
     metrics: Map<Value>,
+    /// How much each feature matters, if the algorithm says so.
+    importances: Option<Vec<f64>>,
 }
 
 impl Trained {
     fn new(model: impl Into<AnyModel>, hyperparameters: Map<Value>) -> Self {
-        Self { model: model.into(), hyperparameters, metrics: Map::new() }
+        Self { model: model.into(), hyperparameters, metrics: Map::new(), importances: None }
+    }
+
+    fn with_metrics(self, metrics: Map<Value>) -> Self {
+        Self { metrics, ..self }
+    }
+
+    fn with_importances(self, importances: Vec<f64>) -> Self {
+        Self { importances: Some(importances), ..self }
+    }
+
+    /// Name (or number from 0) and importance of each feature, the most important first.
+    fn ranked_importances(&self, features: Option<&[String]>) -> Option<Vec<(Value, f64)>> {
+        let name = |idx: usize| features.and_then(|names| names.get(idx)).map(|name| name.as_str().into());
+        let named = self.importances.as_ref()?.iter().enumerate();
+        let mut ranked: Vec<(Value, f64)> =
+            named.map(|(idx, &value)| (name(idx).unwrap_or_else(|| idx.into()), value)).collect();
+        ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        Some(ranked)
     }
 }
 
@@ -155,5 +179,8 @@ fn metadata(trained: &Trained, data: &Data, source: &Path) -> Metadata {
     custom(FEATURES_KEY, data.features().map(names));
     custom(TARGET_KEY, data.target_name().map(Value::from));
     custom(CLASSES_KEY, data.class_names().map(names));
+    let pair = |(name, value)| Value::Array(vec![name, decimal(value as f32)]);
+    let ranked = trained.ranked_importances(data.features());
+    custom(IMPORTANCES_KEY, ranked.map(|ranked| ranked.into_iter().map(pair).collect::<Vec<_>>().into()));
     metadata
 }

@@ -50,4 +50,5 @@ mod tables;
 #[cfg(target_os = "linux")]
 mod terminals;
 mod training;
+mod training_trees;
 mod vectors;

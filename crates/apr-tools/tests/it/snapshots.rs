@@ -323,6 +323,8 @@ fn help() {
         ("help-train", &["train", "--help"]),
         ("help-train-kmeans", &["train", "kmeans", "--help"]),
         ("help-train-ridge", &["train", "ridge", "--help"]),
+        ("help-train-gradient-boosting", &["train", "gradient-boosting", "--help"]),
+        ("help-train-random-forest", &["train", "random-forest", "--help"]),
         ("help-predict", &["predict", "--help"]),
         ("help-score", &["score", "--help"]),
         ("help-distill", &["distill", "--help"]),

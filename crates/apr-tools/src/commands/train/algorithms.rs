@@ -13,6 +13,7 @@ use super::data::{Columns, Data, Needs};
 use super::linear::{self, ElasticNetArgs, LassoArgs, SoftmaxArgs};
 use super::network::{self, MlpArgs};
 use super::recommender::RecommenderArgs;
+use super::trees::{self, BoostingArgs, DecisionTreeArgs, IsolationForestArgs, RandomForestArgs, TargetArgs};
 use super::validation::ValidationArgs;
 use super::vectors::{self, KnnArgs, SvmArgs};
 use super::{CommonArgs, Trained};
@@ -73,6 +74,22 @@ pub(super) enum Algorithm {
         Examples:\n  apr train mlp --hidden 16,8 --data classes.csv --target kind -o kind.apr"
     )]
     Mlp(Supervised<MlpArgs>),
+    /// Predict a value or one of several classes, by a tree of tests.
+    #[command(
+        after_help = "Examples:\n  apr train decision-tree --max-depth 4 --data classes.csv --target kind -o kind.apr"
+    )]
+    DecisionTree(Supervised<DecisionTreeArgs>),
+    /// Predict a value or one of several classes, by many trees on random samples.
+    #[command(
+        after_help = "Examples:\n  apr train random-forest --trees 100 --data classes.csv --target kind -o kind.apr"
+    )]
+    RandomForest(Supervised<RandomForestArgs>),
+    /// Predict a value or one of several classes, by trees each of which corrects those before it.
+    #[command(
+        after_help = "Examples:\n  apr train gradient-boosting --data table.csv --target price -o price.apr\n  \
+        apr train gradient-boosting --trees 1000 --early-stopping 0.1 --data table.csv --target price -o early.apr"
+    )]
+    GradientBoosting(Supervised<BoostingArgs>),
     /// Predict a value, by linear regressions each of which is specialized in a part of the samples.
     #[command(
         after_help = "Examples:\n  apr train moe --experts 2 --data table.csv --target price -o price.apr"
@@ -90,6 +107,11 @@ pub(super) enum Algorithm {
         after_help = "Examples:\n  apr train dbscan --eps 1.5 --min-samples 2 --data rows.csv -o groups.apr"
     )]
     Dbscan(Unsupervised<DbscanArgs>),
+    /// Outliers: samples that few random tests set apart.
+    #[command(
+        after_help = "Examples:\n  apr train isolation-forest --contamination 0.05 --data rows.csv -o outliers.apr"
+    )]
+    IsolationForest(Unsupervised<IsolationForestArgs>),
     /// Fewer features that keep most of the variance.
     #[command(after_help = "Examples:\n  apr train pca --components 2 --data rows.csv -o plane.apr")]
     Pca(Unsupervised<PcaArgs>),
@@ -295,10 +317,20 @@ impl Algorithm {
                 args.job("naive-bayes", Needs::Classes, |args, data, _| naive_bayes(args, data))
             }
             Self::Mlp(args) => args.job("mlp", args.settings.needs(), network::train),
+            Self::DecisionTree(args) => {
+                args.weighted_job("decision-tree", &args.settings.target, trees::decision_tree)
+            }
+            Self::RandomForest(args) => {
+                args.weighted_job("random-forest", args.settings.target(), trees::random_forest)
+            }
+            Self::GradientBoosting(args) => {
+                args.weighted_job("gradient-boosting", &args.settings.target, trees::gradient_boosting)
+            }
             Self::Moe(args) => args.job("moe", Needs::Numbers, mixture),
             Self::KMeans(args) => args.job("kmeans", kmeans),
             Self::Gmm(args) => args.job("gmm", clusters::mixture),
             Self::Dbscan(args) => args.job("dbscan", clusters::dbscan),
+            Self::IsolationForest(args) => args.job("isolation-forest", trees::isolation_forest),
             Self::Pca(args) => args.job("pca", pca),
             Self::TfIdf(args) => args.job("tfidf", tf_idf),
             Self::CountVectorizer(args) => args.job("count-vectorizer", count_vectorizer),
@@ -316,7 +348,21 @@ type TrainSeeded<S> = fn(&S, &Data, u64) -> Result<Trained, Failure>;
 
 impl<S: Args> Supervised<S> {
     fn job(&self, name: &'static str, needs: Needs, train: TrainSeeded<S>) -> Job<'_> {
-        let columns = Columns::Target { needs, target: &self.target, dropped: &self.drop.drop };
+        self.job_of(name, (needs, None), train)
+    }
+
+    /// Of an algorithm that takes weights of samples.
+    fn weighted_job<'a>(&'a self, name: &'static str, of: &'a TargetArgs, train: TrainSeeded<S>) -> Job<'a> {
+        self.job_of(name, (of.needs(), of.weight()), train)
+    }
+
+    fn job_of<'a>(
+        &'a self,
+        name: &'static str,
+        (needs, weight): (Needs, Option<&'a str>),
+        train: TrainSeeded<S>,
+    ) -> Job<'a> {
+        let columns = Columns::Target { needs, target: &self.target, dropped: &self.drop.drop, weight };
         let seed = self.seed.seed;
         let train = Box::new(move |data: &Data| train(&self.settings, data, seed));
         Job { name, common: &self.common, columns, validation: self.validation, seed, train }
@@ -423,7 +469,7 @@ fn kmeans(args: &KMeansArgs, data: &Data) -> Result<Trained, Failure> {
         ("restarts", restarts.into()),
         ("seed", seed.into()),
     ]);
-    Ok(Trained { model: model.into(), hyperparameters, metrics })
+    Ok(Trained::new(model, hyperparameters).with_metrics(metrics))
 }
 
 fn pca(args: &PcaArgs, data: &Data) -> Result<Trained, Failure> {
@@ -437,7 +483,7 @@ fn pca(args: &PcaArgs, data: &Data) -> Result<Trained, Failure> {
     ]);
     let hyperparameters =
         named([("components", components.into()), ("whiten", (scaling == PcaScaling::Whiten).into())]);
-    Ok(Trained { model: model.into(), hyperparameters, metrics })
+    Ok(Trained::new(model, hyperparameters).with_metrics(metrics))
 }
 
 pub(super) fn counts(args: &VocabularyArgs) -> (CountVectorizerOptions, Map<Value>) {
@@ -457,14 +503,14 @@ fn tf_idf(args: &VocabularyArgs, data: &Data) -> Result<Trained, Failure> {
     let (counts, hyperparameters) = counts(args);
     let model = TfIdf::fit(data.texts()?, &TfIdfOptions { counts, ..TfIdfOptions::default() })?;
     let metrics = named([("terms", model.vocabulary().len().into())]);
-    Ok(Trained { model: model.into(), hyperparameters, metrics })
+    Ok(Trained::new(model, hyperparameters).with_metrics(metrics))
 }
 
 fn count_vectorizer(args: &VocabularyArgs, data: &Data) -> Result<Trained, Failure> {
     let (options, hyperparameters) = counts(args);
     let model = CountVectorizer::fit(data.texts()?, &options)?;
     let metrics = named([("terms", model.vocabulary().len().into())]);
-    Ok(Trained { model: model.into(), hyperparameters, metrics })
+    Ok(Trained::new(model, hyperparameters).with_metrics(metrics))
 }
 
 fn ngram(args: &NgramArgs, data: &Data) -> Result<Trained, Failure> {
@@ -473,9 +519,6 @@ fn ngram(args: &NgramArgs, data: &Data) -> Result<Trained, Failure> {
         data.texts()?.iter().map(|text| text.split_whitespace().collect()).collect();
     let model = NgramLm::fit(&sentences, &NgramLmOptions { order, min_count, ..NgramLmOptions::default() })?;
     let metrics = named([("perplexity", model.perplexity(&sentences)?.into())]);
-    Ok(Trained {
-        model: model.into(),
-        hyperparameters: named([("order", order.into()), ("min_count", min_count.into())]),
-        metrics,
-    })
+    Ok(Trained::new(model, named([("order", order.into()), ("min_count", min_count.into())]))
+        .with_metrics(metrics))
 }

@@ -95,7 +95,7 @@ pub(super) fn mixture(args: &MixtureArgs, data: &Data) -> Result<Trained, Failur
         ("standardize", standardize.standardize.into()),
         ("seed", seed.into()),
     ]);
-    Ok(Trained { model: model.into(), hyperparameters, metrics })
+    Ok(Trained::new(model, hyperparameters).with_metrics(metrics))
 }
 
 /// The mixture of plain samples that is this one of scaled ones.
@@ -135,5 +135,5 @@ pub(super) fn dbscan(args: &DbscanArgs, data: &Data) -> Result<Trained, Failure>
         ("min_samples", min_samples.into()),
         ("standardize", standardize.standardize.into()),
     ]);
-    Ok(Trained { model: model.into(), hyperparameters, metrics })
+    Ok(Trained::new(model, hyperparameters).with_metrics(metrics))
 }

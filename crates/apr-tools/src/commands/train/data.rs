@@ -23,7 +23,7 @@ pub(super) enum Needs {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Columns<'a> {
     /// Samples with a target each.
-    Target { needs: Needs, target: &'a str, dropped: &'a [String] },
+    Target { needs: Needs, target: &'a str, dropped: &'a [String], weight: Option<&'a str> },
     /// Samples.
     All { dropped: &'a [String] },
     /// Texts: lines, or the cells of a column.
@@ -44,6 +44,8 @@ pub(super) struct Table {
     pub(super) target: Target,
     features: Option<Vec<String>>,
     target_name: Option<String>,
+    /// Of each sample, if there is a column of them.
+    weights: Option<Vec<f32>>,
 }
 
 /// What is to be learned about each sample.
@@ -68,9 +70,9 @@ impl Data {
     ///
     /// If the input cannot be read, has no rows, or a cell is not what is needed.
     pub(super) fn read(input: Input, dialect: Dialect, columns: &Columns<'_>) -> Result<Self, Failure> {
-        let (target, dropped) = match *columns {
-            Columns::Target { needs, target, dropped } => (Some((needs, target)), dropped),
-            Columns::All { dropped } => (None, dropped),
+        let (target, dropped, weight) = match *columns {
+            Columns::Target { needs, target, dropped, weight } => (Some((needs, target)), dropped, weight),
+            Columns::All { dropped } => (None, dropped, None),
             Columns::Texts { column } => {
                 let mut all = Vec::new();
                 texts::each(input, dialect, column, &mut |text, _| {
@@ -88,8 +90,12 @@ impl Data {
         if target.is_some_and(|target| dropped.contains(&target)) {
             return Err(Failure::new(CODE_USAGE, "the target is among the columns to drop"));
         }
+        let weight = weight.map(|name| table.column(name)).transpose()?;
+        if weight.is_some() && weight == target {
+            return Err(Failure::new(CODE_USAGE, "the target is the column of weights"));
+        }
         let columns: Vec<usize> = (0..table.n_columns())
-            .filter(|column| Some(*column) != target && !dropped.contains(column))
+            .filter(|column| ![target, weight].contains(&Some(*column)) && !dropped.contains(column))
             .collect();
         if columns.is_empty() {
             let failure = Failure::new(CODE_TABLE_COLUMNS, "the table has no column to learn from");
@@ -98,7 +104,14 @@ impl Data {
         let name = |column: &usize| table.names().and_then(|names| names.get(*column)).cloned();
         let features = columns.iter().map(name).collect();
         let target_name = target.as_ref().filter(|_| needs != Some(Needs::Names)).and_then(name);
-        let (x, cells) = read_rows(&mut table, &columns, target).map_err(|failure| failure.in_file(&path))?;
+        let numbers_of: Vec<usize> = columns.iter().copied().chain(weight).collect();
+        let (values, cells) =
+            read_rows(&mut table, &numbers_of, target).map_err(|failure| failure.in_file(&path))?;
+        let (values, weights) = match weight {
+            Some(_) => split_last(&values, numbers_of.len()),
+            None => (values, None),
+        };
+        let x = Matrix::from_vec(values.len() / columns.len(), columns.len(), values)?;
         let target = match (needs, target) {
             (_, None) => Target::None,
             (Some(Needs::Names), _) => Target::Names(cells.into_iter().map(|(_, cell)| cell).collect()),
@@ -109,7 +122,7 @@ impl Data {
             }
             (_, Some(column)) => classes(&cells, column, &table)?,
         };
-        Ok(Self::Table(Table { x, target, features, target_name }))
+        Ok(Self::Table(Table { x, target, features, target_name, weights }))
     }
 
     /// The samples.
@@ -191,7 +204,19 @@ impl Table {
                 names: names.clone(),
             },
         };
-        Ok(Self { x, target, features: self.features.clone(), target_name: self.target_name.clone() })
+        let weight = |weights: &Vec<f32>| rows.iter().filter_map(|&row| weights.get(row).copied()).collect();
+        Ok(Self {
+            x,
+            target,
+            features: self.features.clone(),
+            target_name: self.target_name.clone(),
+            weights: self.weights.as_ref().map(weight),
+        })
+    }
+
+    /// The weight of each sample, if there is a column of them.
+    pub(super) fn weights(&self) -> Option<&[f32]> {
+        self.weights.as_deref()
     }
 
     /// The class of each row, if there are classes to learn.
@@ -246,7 +271,7 @@ fn read_rows(
     table: &mut Rows,
     columns: &[usize],
     target: Option<usize>,
-) -> Result<(Matrix, Vec<Text>), Failure> {
+) -> Result<(Vec<f32>, Vec<Text>), Failure> {
     let wanted = Wanted { numbers: columns, accepts: Accepts::Finite, text: target };
     let (mut values, mut cells) = (Vec::new(), Vec::new());
     let mut n_rows = 0;
@@ -262,7 +287,13 @@ fn read_rows(
     if n_rows == 0 {
         return Err(Failure::new(CODE_TABLE_COLUMNS, "the table has no rows"));
     }
-    Ok((Matrix::from_vec(n_rows, columns.len(), values)?, cells))
+    Ok((values, cells))
+}
+
+/// The last of each row of numbers apart from the others.
+fn split_last(values: &[f32], n_cols: usize) -> (Vec<f32>, Option<Vec<f32>>) {
+    let rows = || values.chunks_exact(n_cols).filter_map(<[f32]>::split_last);
+    (rows().flat_map(|(_, rest)| rest).copied().collect(), Some(rows().map(|(last, _)| *last).collect()))
 }
 
 fn is_number(cell: Option<&Text>) -> bool {

@@ -91,7 +91,7 @@ pub(super) fn lasso(args: &LassoArgs, data: &Data) -> Result<Trained, Failure> {
     let not_zero = model.coefficients().iter().filter(|&value| value != 0.0).count();
     let mut metrics = ended(convergence);
     metrics.insert("not_zero".to_owned(), not_zero);
-    Ok(Trained { model: model.into(), hyperparameters: args.penalty.hyperparameters(), metrics })
+    Ok(Trained::new(model, args.penalty.hyperparameters()).with_metrics(metrics))
 }
 
 pub(super) fn elastic_net(args: &ElasticNetArgs, data: &Data) -> Result<Trained, Failure> {
@@ -108,7 +108,7 @@ pub(super) fn elastic_net(args: &ElasticNetArgs, data: &Data) -> Result<Trained,
     metrics.insert("not_zero".to_owned(), not_zero);
     let mut hyperparameters = args.penalty.hyperparameters();
     hyperparameters.insert("l1_ratio".to_owned(), decimal(l1_ratio));
-    Ok(Trained { model: model.into(), hyperparameters, metrics })
+    Ok(Trained::new(model, hyperparameters).with_metrics(metrics))
 }
 
 pub(super) fn softmax(args: &SoftmaxArgs, data: &Data) -> Result<Trained, Failure> {
@@ -139,5 +139,5 @@ pub(super) fn softmax(args: &SoftmaxArgs, data: &Data) -> Result<Trained, Failur
         ("class_weight", class_weight.name().into()),
         ("standardize", standardize.standardize.into()),
     ]);
-    Ok(Trained { model: model.into(), hyperparameters, metrics: ended(convergence) })
+    Ok(Trained::new(model, hyperparameters).with_metrics(ended(convergence)))
 }

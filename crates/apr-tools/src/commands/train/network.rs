@@ -88,7 +88,7 @@ pub(super) fn train(args: &MlpArgs, data: &Data, seed: u64) -> Result<Trained, F
         ("weight_decay", decimal(weight_decay)),
         ("seed", seed.into()),
     ]);
-    Ok(Trained { model: model.into(), hyperparameters, metrics })
+    Ok(Trained::new(model, hyperparameters).with_metrics(metrics))
 }
 
 /// The widths in a list such as `16,8`.

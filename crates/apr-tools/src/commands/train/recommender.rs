@@ -29,7 +29,9 @@ pub(super) struct RecommenderArgs {
 impl RecommenderArgs {
     pub(super) fn job(&self) -> Job<'_> {
         let columns = match &self.id {
-            Some(id) => Columns::Target { needs: Needs::Names, target: id, dropped: &self.drop.drop },
+            Some(id) => {
+                Columns::Target { needs: Needs::Names, target: id, dropped: &self.drop.drop, weight: None }
+            }
             None => Columns::Texts { column: self.column.as_deref() },
         };
         let train = Box::new(move |data: &Data| train(&self.vocabulary, data));
@@ -49,5 +51,5 @@ fn train(args: &VocabularyArgs, data: &Data) -> Result<Trained, Failure> {
         }
     };
     let metrics = named([("items", model.len().into())]);
-    Ok(Trained { model: model.into(), hyperparameters, metrics })
+    Ok(Trained::new(model, hyperparameters).with_metrics(metrics))
 }

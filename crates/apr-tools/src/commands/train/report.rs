@@ -19,6 +19,9 @@ use crate::terminal::human::{self, exact_bytes, plural};
 use crate::terminal::table::{Align, Table};
 use crate::terminal::value;
 
+/// Most important features that are shown.
+const SHOWN_FEATURES: usize = 5;
+
 /// Everything there is to say.
 pub(super) struct Report<'r> {
     pub(super) algorithm: &'static str,
@@ -83,11 +86,18 @@ impl Report<'_> {
             };
             line(&escaped(name), text);
         }
+        if let Some(ranked) = self.trained.ranked_importances(self.data.features()) {
+            let shown = ranked.iter().take(SHOWN_FEATURES);
+            let shown: Vec<String> = shown
+                .map(|(name, value)| format!("{} {}", value::line(name, Some(40)), human::float(*value)))
+                .collect();
+            line("importances", shown.join(", "));
+        }
         table
     }
 
     fn json(&self) -> TrainReport<'_> {
-        let Trained { model, hyperparameters, metrics } = self.trained;
+        let Trained { model, hyperparameters, metrics, .. } = self.trained;
         TrainReport {
             algorithm: self.algorithm,
             file: Written::new(self.source, self.destination.label(), self.run, self.bytes),

@@ -96,7 +96,7 @@ fn linear_svm(args: &SvmArgs, data: &Data) -> Result<Trained, Failure> {
         model = Svm::linear(LinearParts { classes, weights, intercepts })?;
     }
     let hyperparameters = svm_settings(args, "linear", max_iter);
-    Ok(Trained { model: model.into(), hyperparameters, metrics: ended(convergence) })
+    Ok(Trained::new(model, hyperparameters).with_metrics(ended(convergence)))
 }
 
 fn svm_settings(args: &SvmArgs, kernel: &str, max_iter: usize) -> Map<Value> {
@@ -139,7 +139,7 @@ fn kernel_svm(args: &SvmArgs, data: &Data) -> Result<Trained, Failure> {
         None => model.into(),
         Some(scale) => scaled_svm(&model, gamma, &scale, names)?,
     };
-    Ok(Trained { model, hyperparameters, metrics })
+    Ok(Trained::new(model, hyperparameters).with_metrics(metrics))
 }
 
 /// The machine after the scaler.

@@ -1,0 +1,344 @@
+//! Decision trees, forests of them, boosted trees and isolation forests.
+
+use apr_container::{Map, Value};
+use apr_models::{
+    BoostingOptions, ClassWeight, Contamination, DecisionTreeClassifier, DecisionTreeRegressor,
+    EarlyStopping, ForestOptions, GradientBoostingClassifier, GradientBoostingRegressor, IsolationForest,
+    IsolationOptions, MaxFeatures, RandomForestClassifier, RandomForestRegressor, TreeOptions, TreeSamples,
+};
+use clap::{Args, ValueEnum};
+
+use super::Trained;
+use super::algorithms::{SETTINGS, SeedArg, decimal, named};
+use super::data::{Data, Needs, Table, Target};
+use crate::error::{CODE_USAGE, Failure};
+use crate::tables;
+
+#[derive(Debug, Args)]
+pub(super) struct DecisionTreeArgs {
+    /// Most splits between the root and a leaf.
+    #[arg(long, value_name = "N", help_heading = SETTINGS)]
+    max_depth: Option<usize>,
+    #[command(flatten)]
+    limits: LimitArgs,
+    /// Fewest samples of a node that is split.
+    #[arg(long, value_name = "N", default_value = "2", help_heading = SETTINGS)]
+    min_samples_split: usize,
+    #[command(flatten)]
+    pub(super) target: TargetArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RandomForestArgs {
+    /// Number of trees.
+    #[arg(long, value_name = "N", default_value = "100", help_heading = SETTINGS)]
+    trees: usize,
+    /// Random features that each split chooses among: `sqrt`, `all` or a number; by default `sqrt` for classes, `all` for numbers.
+    #[arg(long, value_name = "FEATURES", value_parser = max_features, help_heading = SETTINGS)]
+    max_features: Option<MaxFeatures>,
+    /// Samples of each tree.
+    #[arg(long, value_name = "SAMPLES", value_enum, default_value_t = SamplesArg::Bootstrap, help_heading = SETTINGS)]
+    samples: SamplesArg,
+    #[command(flatten)]
+    tree: DecisionTreeArgs,
+}
+
+/// A value of `--samples`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SamplesArg {
+    /// As many as there are, drawn with replacement.
+    Bootstrap,
+    /// All.
+    All,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct BoostingArgs {
+    /// Number of stages: a tree each, or one for each class if there are more than two.
+    #[arg(long, value_name = "N", default_value = "100", help_heading = SETTINGS)]
+    trees: usize,
+    /// Factor of the values of the trees.
+    #[arg(long, value_name = "NUMBER", default_value = "0.1", help_heading = SETTINGS)]
+    learning_rate: f64,
+    /// Most splits between the root and a leaf [default: 3, with --max-leaves any number].
+    #[arg(long, value_name = "N", help_heading = SETTINGS)]
+    max_depth: Option<usize>,
+    #[command(flatten)]
+    limits: LimitArgs,
+    /// Added to the denominator of the values of leaves.
+    #[arg(long, value_name = "NUMBER", default_value = "0", help_heading = SETTINGS)]
+    l2: f64,
+    /// Share of the samples that each stage learns from.
+    #[arg(long, value_name = "SHARE", default_value = "1", help_heading = SETTINGS)]
+    subsample: f64,
+    /// Stop early: keep the stages up to the one that predicts this share of the samples best, which are not learned from.
+    #[arg(long, value_name = "SHARE", help_heading = SETTINGS)]
+    early_stopping: Option<f64>,
+    /// Stages without improvement after which to stop early.
+    #[arg(long, value_name = "N", default_value = "10", requires = "early_stopping", help_heading = SETTINGS)]
+    patience: usize,
+    #[command(flatten)]
+    pub(super) target: TargetArgs,
+}
+
+#[derive(Debug, Args)]
+struct LimitArgs {
+    /// Most leaves of a tree; the best split is then made first.
+    #[arg(long, value_name = "N", help_heading = SETTINGS)]
+    max_leaves: Option<usize>,
+    /// Fewest samples of a leaf.
+    #[arg(long, value_name = "N", default_value = "1", help_heading = SETTINGS)]
+    min_samples_leaf: usize,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct TargetArgs {
+    /// The target is a class even if it is a number.
+    #[arg(long, help_heading = SETTINGS)]
+    classes: bool,
+    /// Weights of classes: `balanced`, for the inverse of their numbers of samples, or NAME=WEIGHT,NAME=WEIGHT; 1 for the others.
+    #[arg(long, value_name = "WEIGHTS", help_heading = SETTINGS)]
+    class_weight: Option<String>,
+    /// A column with the weight of each sample; it is no feature.
+    #[arg(long, value_name = "COLUMN", help_heading = SETTINGS)]
+    sample_weight: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct IsolationForestArgs {
+    /// Number of trees.
+    #[arg(long, value_name = "N", default_value = "100", help_heading = SETTINGS)]
+    trees: usize,
+    /// Samples of each tree [default: 256, or all if there are fewer].
+    #[arg(long, value_name = "N", help_heading = SETTINGS)]
+    max_samples: Option<usize>,
+    /// Share of the samples that are outliers; by default those whose score is below -0.5.
+    #[arg(long, value_name = "SHARE", help_heading = SETTINGS)]
+    contamination: Option<f32>,
+    #[command(flatten)]
+    seed: SeedArg,
+}
+
+fn max_features(text: &str) -> Result<MaxFeatures, String> {
+    match text {
+        "sqrt" => Ok(MaxFeatures::Sqrt),
+        "all" => Ok(MaxFeatures::All),
+        _ => text.parse().map(MaxFeatures::Count).map_err(|_| "`sqrt`, `all` or a number".to_owned()),
+    }
+}
+
+impl RandomForestArgs {
+    pub(super) const fn target(&self) -> &TargetArgs {
+        &self.tree.target
+    }
+}
+
+impl TargetArgs {
+    pub(super) fn needs(&self) -> Needs {
+        if self.classes { Needs::Classes } else { Needs::Either }
+    }
+
+    /// The column of weights.
+    pub(super) fn weight(&self) -> Option<&str> {
+        self.sample_weight.as_deref()
+    }
+
+    fn class_weight(&self, table: &Table) -> Result<ClassWeight, Failure> {
+        let Some(text) = &self.class_weight else { return Ok(ClassWeight::Uniform) };
+        let Target::Classes { names, .. } = &table.target else {
+            let failure = Failure::new(CODE_USAGE, "--class-weight: the target has numbers, not classes");
+            return Err(failure.help("add --classes if each number is a class"));
+        };
+        if text == "balanced" {
+            return Ok(ClassWeight::Balanced);
+        }
+        let mut weights = vec![1.0; names.len()];
+        for pair in text.split(',') {
+            // A name may have an equals sign, a weight has none.
+            let parsed =
+                pair.rsplit_once('=').and_then(|(name, weight)| Some((name, weight.trim().parse().ok()?)));
+            let Some((name, weight)) = parsed else {
+                let failure = Failure::new(CODE_USAGE, format!("--class-weight: `{pair}` is no NAME=WEIGHT"));
+                return Err(failure.help("write `balanced`, or for example yes=5,no=1"));
+            };
+            let place = names.iter().position(|known| known == name.trim());
+            let Some(place) = place.and_then(|place| weights.get_mut(place)) else {
+                let what = format!("--class-weight: the target has no class `{}`", name.trim());
+                return Err(Failure::new(CODE_USAGE, what).because(tables::listed(names)));
+            };
+            *place = weight;
+        }
+        Ok(ClassWeight::Manual(weights))
+    }
+
+    fn settings(&self) -> impl Iterator<Item = (String, Value)> {
+        let text =
+            |name: &str, value: &Option<String>| value.clone().map(|value| (name.to_owned(), value.into()));
+        [text("class_weight", &self.class_weight), text("sample_weight", &self.sample_weight)]
+            .into_iter()
+            .flatten()
+    }
+}
+
+impl LimitArgs {
+    fn settings(&self) -> impl Iterator<Item = (String, Value)> {
+        let least = ("min_samples_leaf".to_owned(), self.min_samples_leaf.into());
+        optional("max_leaves", self.max_leaves).chain([least])
+    }
+}
+
+impl DecisionTreeArgs {
+    fn options(&self, table: &Table) -> Result<TreeOptions, Failure> {
+        Ok(TreeOptions {
+            max_depth: self.max_depth,
+            max_leaves: self.limits.max_leaves,
+            min_samples_split: self.min_samples_split,
+            min_samples_leaf: self.limits.min_samples_leaf,
+            class_weight: self.target.class_weight(table)?,
+        })
+    }
+
+    fn settings(&self) -> impl Iterator<Item = (String, Value)> {
+        optional("max_depth", self.max_depth)
+            .chain(self.limits.settings())
+            .chain([("min_samples_split".to_owned(), self.min_samples_split.into())])
+            .chain(self.target.settings())
+    }
+}
+
+fn optional(name: &str, value: Option<usize>) -> impl Iterator<Item = (String, Value)> {
+    value.map(|value| (name.to_owned(), value.into())).into_iter()
+}
+
+pub(super) fn decision_tree(args: &DecisionTreeArgs, data: &Data, _seed: u64) -> Result<Trained, Failure> {
+    let table = data.table()?;
+    let (x, options) = (&table.x, args.options(table)?);
+    let settings = args.settings().collect();
+    if let Target::Classes { ids, .. } = &table.target {
+        let model = match table.weights() {
+            None => DecisionTreeClassifier::fit(x, ids, &options)?,
+            Some(weights) => DecisionTreeClassifier::fit_weighted(x, ids, weights, &options)?,
+        };
+        let importances = model.feature_importances();
+        return Ok(Trained::new(model, settings).with_importances(importances));
+    }
+    let y = table.numbers()?;
+    let model = match table.weights() {
+        None => DecisionTreeRegressor::fit(x, y, &options)?,
+        Some(weights) => DecisionTreeRegressor::fit_weighted(x, y, weights, &options)?,
+    };
+    let importances = model.feature_importances(x.n_cols());
+    Ok(Trained::new(model, settings).with_importances(importances))
+}
+
+pub(super) fn random_forest(args: &RandomForestArgs, data: &Data, seed: u64) -> Result<Trained, Failure> {
+    let table = data.table()?;
+    let x = &table.x;
+    let options = ForestOptions {
+        n_estimators: args.trees,
+        max_features: args.max_features,
+        samples: match args.samples {
+            SamplesArg::Bootstrap => TreeSamples::Bootstrap,
+            SamplesArg::All => TreeSamples::All,
+        },
+        tree: args.tree.options(table)?,
+        seed,
+    };
+    let default = if table.class_ids().is_some() { MaxFeatures::Sqrt } else { MaxFeatures::All };
+    let max_features = match args.max_features.unwrap_or(default) {
+        MaxFeatures::All => Value::from("all"),
+        MaxFeatures::Sqrt => "sqrt".into(),
+        MaxFeatures::Count(count) => count.into(),
+    };
+    let samples = if options.samples == TreeSamples::All { "all" } else { "bootstrap" };
+    let mut settings = named([
+        ("trees", args.trees.into()),
+        ("max_features", max_features),
+        ("samples", samples.into()),
+        ("seed", seed.into()),
+    ]);
+    settings.extend(args.tree.settings());
+    if let Target::Classes { ids, .. } = &table.target {
+        let model = match table.weights() {
+            None => RandomForestClassifier::fit(x, ids, &options)?,
+            Some(weights) => RandomForestClassifier::fit_weighted(x, ids, weights, &options)?,
+        };
+        let importances = model.feature_importances();
+        return Ok(Trained::new(model, settings).with_importances(importances));
+    }
+    let y = table.numbers()?;
+    let model = match table.weights() {
+        None => RandomForestRegressor::fit(x, y, &options)?,
+        Some(weights) => RandomForestRegressor::fit_weighted(x, y, weights, &options)?,
+    };
+    let importances = model.feature_importances(x.n_cols());
+    Ok(Trained::new(model, settings).with_importances(importances))
+}
+
+pub(super) fn gradient_boosting(args: &BoostingArgs, data: &Data, seed: u64) -> Result<Trained, Failure> {
+    let table = data.table()?;
+    let &BoostingArgs { trees, learning_rate, l2, subsample, early_stopping, patience, .. } = args;
+    let LimitArgs { max_leaves, min_samples_leaf } = args.limits;
+    let max_depth = args.max_depth.or(if max_leaves.is_some() { None } else { Some(3) });
+    let options = BoostingOptions {
+        n_estimators: trees,
+        learning_rate,
+        max_depth,
+        max_leaves,
+        min_samples_leaf,
+        l2,
+        subsample,
+        early_stopping: early_stopping.map(|validation_share| EarlyStopping { validation_share, patience }),
+        class_weight: args.target.class_weight(table)?,
+        seed,
+    };
+    let mut settings = named([
+        ("trees", trees.into()),
+        ("learning_rate", learning_rate.into()),
+        ("l2", l2.into()),
+        ("subsample", subsample.into()),
+        ("seed", seed.into()),
+    ]);
+    settings.extend(optional("max_depth", max_depth));
+    settings.extend(args.limits.settings());
+    settings.extend(args.target.settings());
+    if let Some(share) = early_stopping {
+        settings.extend(named([("early_stopping", share.into()), ("patience", patience.into())]));
+    }
+    let (x, weights) = (&table.x, table.weights());
+    let (trained, report) = match &table.target {
+        Target::Classes { ids, .. } => {
+            let (model, report) = GradientBoostingClassifier::fit_with_report(x, ids, weights, &options)?;
+            (Trained::new(model, settings), report)
+        }
+        _ => {
+            let y = table.numbers()?;
+            let (model, report) = GradientBoostingRegressor::fit_with_report(x, y, weights, &options)?;
+            (Trained::new(model, settings), report)
+        }
+    };
+    let best = report.n_stages.checked_sub(1).and_then(|best| report.validation_loss.get(best));
+    let metrics = best.map_or_else(Map::new, |&loss| {
+        named([("stages", report.n_stages.into()), ("validation_loss", loss.into())])
+    });
+    Ok(trained.with_metrics(metrics).with_importances(report.feature_importances))
+}
+
+pub(super) fn isolation_forest(args: &IsolationForestArgs, data: &Data) -> Result<Trained, Failure> {
+    let table = data.table()?;
+    let &IsolationForestArgs { trees, max_samples, contamination, seed: SeedArg { seed } } = args;
+    let options = IsolationOptions {
+        n_estimators: trees,
+        max_samples,
+        contamination: contamination.map_or(Contamination::Auto, Contamination::Share),
+        seed,
+    };
+    let model = IsolationForest::fit(&table.x, &options)?;
+    let outliers = model.try_predict(&table.x)?.iter().filter(|&&answer| answer < 0).count();
+    let mut settings = named([("trees", trees.into()), ("seed", seed.into())]);
+    settings.extend(optional("max_samples", max_samples));
+    settings.insert("contamination".to_owned(), contamination.map_or_else(|| Value::from("auto"), decimal));
+    let mut metrics = named([("outliers", outliers.into())]);
+    metrics.extend(model.threshold().map(|threshold| ("threshold".to_owned(), decimal(threshold))));
+    Ok(Trained::new(model, settings).with_metrics(metrics))
+}
