@@ -23,7 +23,8 @@ pub enum ClassWeight {
     /// All the same.
     #[default]
     Uniform,
-    /// Class `k` with `n_k` of `n` samples weighs `sqrt(n / (2 n_k))`, as in aprender.
+    /// Class `c` with `n_c` of `n` samples weighs `n / (k n_c)` for `k` classes, as in scikit-learn; in a
+    /// [`LogisticRegression`] `sqrt(n / (2 n_c))`, as in aprender.
     Balanced,
     /// Class `k` weighs value `k`, 1 where there is none.
     Manual(Vec<f32>),
