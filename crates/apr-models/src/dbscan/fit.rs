@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::checks;
 use crate::error::{Error, ErrorKind};
-use crate::kernels::training::{dot, squared_distance, vectorized};
+use crate::kernels::training::vectorized;
 use crate::matrix::Matrix;
 
 /// Label of samples in no cluster.
@@ -13,6 +13,12 @@ const NOISE: i32 = -1;
 
 /// Most samples of a leaf.
 const LEAF: usize = 32;
+
+/// Samples whose distances are summed side by side.
+const LANES: usize = 8;
+
+/// Columns after which sums are compared.
+const COLUMNS: usize = 16;
 
 /// Labels in the order of the first core sample of each cluster.
 pub(super) fn labels(x: &Matrix, eps: f32, min_samples: usize) -> Result<Vec<i32>, Error> {
@@ -64,8 +70,9 @@ pub(super) fn labels(x: &Matrix, eps: f32, min_samples: usize) -> Result<Vec<i32
 /// order, so that rounding cannot hide a neighbour.
 struct Tree {
     n_cols: usize,
-    /// Samples in the order of the leaves, and their indices.
-    values: Vec<f64>,
+    /// Blocks of samples of a leaf, column by column; lanes without a sample are infinite.
+    blocks: Vec<f64>,
+    /// Indices of the samples in the order of the leaves.
     order: Vec<usize>,
     nodes: Vec<Node>,
     /// For each node the least value of each feature, then the greatest.
@@ -77,13 +84,15 @@ struct Node {
     end: usize,
     /// The first of two children, which follow each other; none for a leaf.
     children: Option<usize>,
+    /// Where the blocks of a leaf begin.
+    block: usize,
 }
 
 impl Tree {
     fn new(x: &Matrix) -> Self {
         let (n_rows, n_cols) = x.shape();
         let mut order: Vec<usize> = (0..n_rows).collect();
-        let mut nodes = vec![Node { start: 0, end: n_rows, children: None }];
+        let mut nodes = vec![Node { start: 0, end: n_rows, children: None, block: 0 }];
         let mut bounds: Vec<f32> = Vec::new();
         let value = |row: usize, col: usize| x.as_slice()[row * n_cols + col];
         let mut next = 0;
@@ -111,17 +120,23 @@ impl Tree {
                     value(a, widest.0).total_cmp(&value(b, widest.0)).then(a.cmp(&b))
                 });
                 nodes[next].children = Some(nodes.len());
-                nodes.push(Node { start, end: start + middle, children: None });
-                nodes.push(Node { start: start + middle, end, children: None });
+                nodes.push(Node { start, end: start + middle, children: None, block: 0 });
+                nodes.push(Node { start: start + middle, end, children: None, block: 0 });
             }
             next += 1;
         }
-        let mut values = Vec::with_capacity(x.as_slice().len());
-        for &row in &order {
-            let sample = &x.as_slice()[row * n_cols..(row + 1) * n_cols];
-            values.extend(sample.iter().map(|&value| f64::from(value)));
+        let mut blocks = Vec::new();
+        for node in nodes.iter_mut().filter(|node| node.children.is_none()) {
+            node.block = blocks.len();
+            for members in order[node.start..node.end].chunks(LANES) {
+                for col in 0..n_cols {
+                    let mut lanes = [f64::INFINITY; LANES];
+                    lanes.iter_mut().zip(members).for_each(|(lane, &row)| *lane = value(row, col).into());
+                    blocks.extend(lanes);
+                }
+            }
         }
-        Self { n_cols, values, order, nodes, bounds }
+        Self { n_cols, blocks, order, nodes, bounds }
     }
 
     /// A sample.
@@ -140,32 +155,58 @@ impl Tree {
 
     #[inline(always)]
     fn walk(&self, row: &[f64], radius: f64, mut visit: impl FnMut(usize) -> bool) {
-        let mut gaps = vec![0.0; self.n_cols];
         let mut open = vec![0];
         while let Some(node) = open.pop() {
             let bounds = &self.bounds[2 * node * self.n_cols..2 * (node + 1) * self.n_cols];
             let (low, high) = bounds.split_at(self.n_cols);
-            for ((gap, &value), (&low, &high)) in gaps.iter_mut().zip(row).zip(low.iter().zip(high)) {
+            let mut least = 0.0;
+            for (&value, (&low, &high)) in row.iter().zip(low.iter().zip(high)) {
                 let (below, above) = (f64::from(low) - value, value - f64::from(high));
                 let apart = if below > above { below } else { above };
-                *gap = if apart > 0.0 { apart } else { 0.0 };
+                let apart = if apart > 0.0 { apart } else { 0.0 };
+                least += apart * apart;
             }
-            if dot(&gaps, &gaps) > radius {
+            if least > radius {
                 continue;
             }
-            let &Node { start, end, children } = &self.nodes[node];
+            let &Node { start, end, children, block } = &self.nodes[node];
             if let Some(first) = children {
                 open.extend([first + 1, first]);
                 continue;
             }
-            let samples = self.values[start * self.n_cols..end * self.n_cols].chunks_exact(self.n_cols);
-            for (sample, &idx) in samples.zip(&self.order[start..end]) {
-                if squared_distance(row, sample) <= radius && !visit(idx) {
-                    return;
+            let blocks = self.blocks[block..].chunks_exact(LANES * self.n_cols);
+            for (indices, block) in self.order[start..end].chunks(LANES).zip(blocks) {
+                let distances = distances(row, block, radius);
+                for (&idx, distance) in indices.iter().zip(distances) {
+                    if distance <= radius && !visit(idx) {
+                        return;
+                    }
                 }
             }
         }
     }
+}
+
+/// Squared distances to the samples of a block, or parts of them if all are above `radius`.
+#[inline(always)]
+fn distances(row: &[f64], block: &[f64], radius: f64) -> [f64; LANES] {
+    let mut sums = [0.0; LANES];
+    let (columns, _) = block.as_chunks::<LANES>();
+    for (values, columns) in row.chunks(COLUMNS).zip(columns.chunks(COLUMNS)) {
+        let mut added = sums;
+        for (value, column) in values.iter().zip(columns) {
+            for lane in 0..LANES {
+                let apart = value - column[lane];
+                added[lane] += apart * apart;
+            }
+        }
+        sums = added;
+        // Without a branch for each lane.
+        if sums.iter().fold(0, |count, &sum| count + usize::from(sum > radius)) == LANES {
+            break;
+        }
+    }
+    sums
 }
 
 #[cfg(test)]
