@@ -34,8 +34,9 @@ const AFTER_HELP: &str = "The student learns from a share of the rows: alpha of 
     labels alone: agreement with the teacher, KL divergence, accuracy, log loss, calibration error; of numbers R2 and RMSE.\n\n\
     Several teachers are an ensemble: their weighted mean is what the student learns. The file records the digest of each teacher, the \
     settings, the final loss and the digest of the table; sign it to protect that too.\n\n\
-    Examples:\n  apr distill forest.apr --data table.csv -o student.apr\n  \
-    apr distill a.apr b.apr --weights 2,1 --data table.csv --student mlp -o student.apr\n\n\
+    Examples:\n  apr train random-forest --data classes.csv --target kind -o forest.apr\n  \
+    apr distill forest.apr --data classes.csv -o student.apr\n  \
+    apr distill forest.apr --data classes.csv --student mlp -o network.apr\n\n\
     Exit codes: 0 success, 2 OUT exists or a setting is not valid, 3 invalid model or table, 4 corrupted, not verified or not \
     decrypted, 5 I/O, 6 another format.";
 

@@ -20,7 +20,7 @@ const AFTER_HELP: &str = "Of classes: accuracy; the F1 score of each class and t
     the area under the ROC curve, for more than two classes the mean of each class against the others. Of numbers: R2, the root of the \
     mean squared error (RMSE), the mean absolute error (MAE). The definitions are those of scikit-learn.\n\n\
     Features are found as in `apr predict`. The target may be left out if the model knows its name; `apr train` stores it.\n\n\
-    Examples:\n  apr score model.apr --data held-out.csv\n  apr score model.apr --data held-out.parquet --target price --json\n\n\
+    Examples:\n  apr train ridge --data table.csv --target price -o price.apr\n  apr score price.apr --data table.csv\n\n\
     Exit codes: 0 success, 2 it predicts neither classes nor numbers, 3 invalid model or table, 4 corrupted, not \
     verified or not decrypted, 5 I/O, 6 another format, or encrypted and no key given.";
 

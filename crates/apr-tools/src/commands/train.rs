@@ -13,7 +13,6 @@ mod validation;
 mod vectors;
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use apr_container::{Map, Metadata, SaveOptions, Training, Value, to_vec};
 use apr_models::{AnyModel, CLASSES_KEY, FEATURES_KEY, Model as _, TARGET_KEY};
@@ -119,14 +118,12 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
 
     let busy = console.busy("training");
     let mut data = Data::read(Input::open(source)?, common.dialect, &columns)?;
-    let begun = Instant::now();
-    let trained =
+    let (trained, time) =
         validation::train(validation, seed, &mut data, &train).map_err(|failure| match failure.code() {
             // Of a model in a file the parts are at fault, here it can only be the settings.
             "am-part" | "am-part-length" => Failure::new(CODE_USAGE, failure.what()),
             _ => failure.in_file(source),
         })?;
-    let time = begun.elapsed();
     drop(busy);
 
     let mut metadata = metadata(&trained, &data, source);

@@ -4,7 +4,7 @@ use crate::sandbox::Sandbox;
 #[cfg(unix)]
 use crate::serving::Serving;
 
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 31] = [
     "inspect",
     "tensors",
     "check",
@@ -17,6 +17,8 @@ const COMMANDS: [&str; 29] = [
     "unshard",
     "train",
     "predict",
+    "score",
+    "distill",
     "embed",
     "size",
     "serve",

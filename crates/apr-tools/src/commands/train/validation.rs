@@ -1,6 +1,8 @@
 //! Rows that are held out of the training, and metrics on them.
 
 use alloc::collections::BTreeMap;
+use core::time::Duration;
+use std::time::Instant;
 
 use apr_container::{Map, Value};
 use apr_models::{AnyModel, Samples, folds, held_out};
@@ -27,23 +29,28 @@ pub(super) struct ValidationArgs {
 /// Rows measured at once.
 const BATCH: usize = 4096;
 
-/// Trains as the arguments say. Metrics on the rows of the training are named `train.`, those on rows that were held out `test.`; of
+/// Trains as the arguments say, and gives the time that the model itself took. Metrics on the rows of the training are named `train.`, those on rows that were held out `test.`; of
 /// those of the folds there are `cv.NAME.mean` and `cv.NAME.std`, the standard deviation.
 pub(super) fn train(
     args: ValidationArgs,
     seed: u64,
     data: &mut Data,
     train: &Training<'_>,
-) -> Result<Trained, Failure> {
+) -> Result<(Trained, Duration), Failure> {
+    let timed = |data: &Data| {
+        let begun = Instant::now();
+        let trained = train(data)?;
+        Ok((trained, begun.elapsed()))
+    };
     let table = match data {
         Data::Table(table) if matches!(table.target, Target::Numbers(_) | Target::Classes { .. }) => table,
-        _ => return train(data),
+        _ => return timed(data),
     };
     let test = args.test_share.map(|share| divide(table, share, seed)).transpose()?;
     let of_folds =
         args.folds.map(|n_folds| cross_validate(table, n_folds.into(), seed, train)).transpose()?;
-    let mut trained = train(data)?;
-    let Data::Table(table) = &*data else { return Ok(trained) };
+    let (mut trained, time) = timed(data)?;
+    let Data::Table(table) = &*data else { return Ok((trained, time)) };
     trained.metrics.extend(measured("train.", &trained.model, table)?);
     if let Some(test) = &test {
         trained.metrics.insert("test.samples".to_owned(), test.x.n_rows());
@@ -58,7 +65,7 @@ pub(super) fn train(
     for (name, value) in of_validation {
         trained.hyperparameters.extend(value.map(|value| (name.to_owned(), value)));
     }
-    Ok(trained)
+    Ok((trained, time))
 }
 
 /// Leaves the rows of the training in the table, and returns the others.
