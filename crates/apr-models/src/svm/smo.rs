@@ -128,14 +128,14 @@ impl<'k, K: Kernel> State<'k, K> {
         let similarity = self.rows.get(i)[j];
         let curvature = (self.diagonal[i] + self.diagonal[j] - 2.0 * similarity).max(LEAST_CURVATURE);
         let step = (self.slopes[j] - self.slopes[i]) / curvature;
-        // Room of each until a bound.
+        // Distance of each to its bound.
         let up = if self.costs[i] > 0.0 { self.costs[i] - self.alphas[i] } else { self.alphas[i] };
         let down = if self.costs[j] > 0.0 { self.alphas[j] } else { -self.costs[j] - self.alphas[j] };
         let step = step.min(up).min(down);
-        for (idx, change, room) in [(i, step, up), (j, -step, down)] {
+        for (idx, change, distance) in [(i, step, up), (j, -step, down)] {
             let cost = self.costs[idx];
             let rises = (change > 0.0) == (cost > 0.0);
-            self.alphas[idx] = match step == room {
+            self.alphas[idx] = match step == distance {
                 // Exactly at the bound, whatever rounding says.
                 true if rises => cost.abs(),
                 true => 0.0,

@@ -55,7 +55,7 @@ pub(super) enum Algorithm {
         after_help = "With --standardize, `linear` makes the scaling part of the planes, and `rbf` saves a pipeline of \
         scaler and machine.\n\n\
         Examples:\n  apr train svm --standardize --data classes.csv --target kind -o kind.apr\n  \
-        apr train svm --kernel linear --class-weight balanced --data classes.csv --target kind -o linear.apr"
+        apr train svm --kernel linear --class-weight balanced --data classes.csv --target kind -o svm.apr"
     )]
     Svm(Supervised<SvmArgs>),
     /// Predict a value or one of several classes, by the nearest samples of the training.
