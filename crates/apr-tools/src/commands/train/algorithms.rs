@@ -87,7 +87,7 @@ pub(super) enum Algorithm {
     /// Predict a value or one of several classes, by trees each of which corrects those before it.
     #[command(
         after_help = "Examples:\n  apr train gradient-boosting --data table.csv --target price -o price.apr\n  \
-        apr train gradient-boosting --trees 1000 --early-stopping 0.1 --data table.csv --target price -o early.apr"
+        apr train gradient-boosting --early-stopping 0.2 --data table.csv --target price -o e.apr"
     )]
     GradientBoosting(Supervised<BoostingArgs>),
     /// Predict a value, by linear regressions each of which is specialized in a part of the samples.
