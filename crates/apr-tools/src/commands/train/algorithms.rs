@@ -135,6 +135,15 @@ pub(super) enum Algorithm {
 #[derive(Debug, Args)]
 pub(super) struct Supervised<S: Args> {
     #[command(flatten)]
+    shared: SupervisedArgs,
+    #[command(flatten)]
+    settings: S,
+}
+
+/// Those of all such algorithms: not compiled again for the settings of each.
+#[derive(Debug, Args)]
+struct SupervisedArgs {
+    #[command(flatten)]
     common: CommonArgs,
     /// The column to learn, by name or by number from 1.
     #[arg(long, value_name = "COLUMN")]
@@ -145,8 +154,6 @@ pub(super) struct Supervised<S: Args> {
     validation: ValidationArgs,
     #[command(flatten)]
     seed: SeedArg,
-    #[command(flatten)]
-    settings: S,
 }
 
 /// Arguments of an algorithm that learns from all columns of a table.
@@ -362,10 +369,10 @@ impl<S: Args> Supervised<S> {
         (needs, weight): (Needs, Option<&'a str>),
         train: TrainSeeded<S>,
     ) -> Job<'a> {
-        let columns = Columns::Target { needs, target: &self.target, dropped: &self.drop.drop, weight };
-        let seed = self.seed.seed;
+        let SupervisedArgs { common, target, drop, validation, seed } = &self.shared;
+        let (columns, seed) = (Columns::Target { needs, target, dropped: &drop.drop, weight }, seed.seed);
         let train = Box::new(move |data: &Data| train(&self.settings, data, seed));
-        Job { name, common: &self.common, columns, validation: self.validation, seed, train }
+        Job { name, common, columns, validation: *validation, seed, train }
     }
 }
 
