@@ -29,7 +29,7 @@ pub(super) struct StudentArgs {
     #[arg(long, value_name = "N", default_value = "32")]
     batch_size: usize,
     /// Learning rate (Adam).
-    #[arg(long, value_name = "NUMBER", default_value = "0.01")]
+    #[arg(long, value_name = "NUMBER", default_value = "0.001")]
     learning_rate: f32,
 }
 
