@@ -10,11 +10,6 @@ pub(crate) const SUPPORTED: &str = "bool, int8, uint8, int16, uint16, int32, uin
     float32, float64, bfloat16, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, \
     float4_e2m1fn_x2, complex64";
 
-/// Index of an element type among all of them.
-pub(crate) fn index(dtype: Dtype) -> usize {
-    Dtype::ELEMENTS.iter().position(|&known| known == dtype).unwrap_or_default()
-}
-
 /// Whether numpy has it without `ml_dtypes`: floats of at most 8 bits and `bfloat16` are not there.
 pub(crate) fn is_native(dtype: Dtype) -> bool {
     dtype != Dtype::Bf16 && (dtype.bits() > 8 || matches!(dtype, Dtype::Bool | Dtype::I8 | Dtype::U8))

@@ -7,7 +7,7 @@ use pyo3::types::{IntoPyDict as _, PyDict, PyTuple};
 use st_core::Dtype;
 
 use crate::buffer::{Buffer, Wanted};
-use crate::dtypes::{index, is_native, python_name};
+use crate::dtypes::{is_native, python_name};
 use crate::error::refused;
 
 static NUMPY: PyOnceLock<Numpy> = PyOnceLock::new();
@@ -18,8 +18,8 @@ pub(crate) struct Numpy {
     array: Py<PyAny>,
     asarray: Py<PyAny>,
     empty: Py<PyAny>,
-    /// By the place of the type; `ml_dtypes` is imported for the first tensor that needs it.
-    dtypes: [PyOnceLock<Py<PyAny>>; Dtype::ELEMENTS.len()],
+    /// By the number of the variant; `ml_dtypes` is imported for the first tensor that needs it.
+    dtypes: [PyOnceLock<Py<PyAny>>; Dtype::ALL.len()],
 }
 
 impl Numpy {
@@ -33,14 +33,14 @@ impl Numpy {
                 array: function("array")?,
                 asarray: function("asarray")?,
                 empty: function("empty")?,
-                dtypes: [const { PyOnceLock::new() }; Dtype::ELEMENTS.len()],
+                dtypes: [const { PyOnceLock::new() }; Dtype::ALL.len()],
             })
         })
     }
 
     /// The element type as numpy's, little-endian.
     pub(crate) fn dtype<'py>(&self, py: Python<'py>, dtype: Dtype) -> PyResult<&Bound<'py, PyAny>> {
-        let found = self.dtypes[index(dtype)].get_or_try_init(py, || {
+        let found = self.dtypes[dtype as usize].get_or_try_init(py, || {
             let name = python_name(dtype);
             let scalar = if is_native(dtype) {
                 name.into_pyobject(py)?.into_any()

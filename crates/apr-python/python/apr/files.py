@@ -127,9 +127,11 @@ class ModelFiles(Mapping[str, Any]):
         self._opened.clear()
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._files:
-            raise KeyError(name)
-        return self.get_tensor(name)
+        path = self._files[name]  # Raises KeyError.
+        opened = self._opened.get(path)
+        if opened is None:
+            opened = self._file(path)
+        return opened.get_tensor(name)
 
     def __contains__(self, name: object) -> bool:
         return name in self._files
