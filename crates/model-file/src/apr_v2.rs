@@ -122,14 +122,25 @@ impl AprV2 {
 
     pub(crate) fn tensors<'m>(&'m self, content: &'m dyn ReadAt) -> Result<Vec<Tensor<'m>>, Error> {
         let mut tensors = Vec::with_capacity(self.shapes.len());
-        for (info, shape) in self.index().iter().zip(&self.shapes) {
-            tensors.push(match &self.stored {
-                Stored::InFile(_) => Tensor::stored(info, shape, content),
-                Stored::Inflated(inflated) => {
-                    Tensor::inflated(info, shape, inflated.container().data(info.name())?)
-                }
-            });
+        for index in 0..self.shapes.len() {
+            tensors.extend(self.tensor_at(index, content)?);
         }
         Ok(tensors)
+    }
+
+    pub(crate) fn tensor_at<'m>(
+        &'m self,
+        index: usize,
+        content: &'m dyn ReadAt,
+    ) -> Result<Option<Tensor<'m>>, Error> {
+        let Some((info, shape)) = self.index().get(index).zip(self.shapes.get(index)) else {
+            return Ok(None);
+        };
+        Ok(Some(match &self.stored {
+            Stored::InFile(_) => Tensor::stored(info, shape, content),
+            Stored::Inflated(inflated) => {
+                Tensor::inflated(info, shape, inflated.container().data(info.name())?)
+            }
+        }))
     }
 }

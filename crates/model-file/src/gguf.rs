@@ -81,12 +81,14 @@ impl Gguf {
     }
 
     pub(crate) fn tensors<'m>(&'m self, content: &'m dyn ReadAt) -> Vec<Tensor<'m>> {
-        let tensors = self.tensors.iter().map(|row| {
-            let origin = Origin { content, offset: row.offset };
-            let (kind, extent) = ((row.name.as_str(), row.dtype), (&row.shape[..], row.elements));
-            Tensor::of_gguf(kind, extent, row.byte_len, origin, self.endian)
-        });
-        tensors.collect()
+        (0..).map_while(|index| self.tensor_at(index, content)).collect()
+    }
+
+    pub(crate) fn tensor_at<'m>(&'m self, index: usize, content: &'m dyn ReadAt) -> Option<Tensor<'m>> {
+        let row = self.tensors.get(index)?;
+        let origin = Origin { content, offset: row.offset };
+        let (kind, extent) = ((row.name.as_str(), row.dtype), (&row.shape[..], row.elements));
+        Some(Tensor::of_gguf(kind, extent, row.byte_len, origin, self.endian))
     }
 }
 

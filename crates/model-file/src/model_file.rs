@@ -348,6 +348,27 @@ impl<R: ReadAt> ModelFile<R> {
         }
     }
 
+    /// The tensor at this index of [`tensors`](Self::tensors); `None` beyond the last one. One tensor of a file of many is found
+    /// without the others, except in sets of shards, in files of other programs and in `.apr` files of version 1.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`tensors`](Self::tensors).
+    pub fn tensor_at(&self, index: usize) -> Result<Option<Tensor<'_>>, Error> {
+        match &self.contents {
+            #[cfg(feature = "std")]
+            Contents::SafeTensors(files) if matches!(**files, SafeTensors::Sharded(_)) => {
+                Ok(self.tensors()?.into_iter().nth(index))
+            }
+            Contents::SafeTensors(files) => Ok(files.tensor_at(index, &self.content)),
+            #[cfg(feature = "apr")]
+            Contents::AprV2(file) => file.tensor_at(index, &self.content),
+            #[cfg(feature = "gguf")]
+            Contents::Gguf(file) => Ok(file.tensor_at(index, &self.content)),
+            _ => Ok(self.tensors()?.into_iter().nth(index)),
+        }
+    }
+
     /// The tensor of this name.
     ///
     /// # Errors

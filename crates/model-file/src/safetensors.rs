@@ -74,6 +74,17 @@ impl SafeTensors {
         }
     }
 
+    /// The tensor at this index of one file; `None` of a set of shards.
+    pub(crate) fn tensor_at<'m>(&'m self, index: usize, content: &'m dyn ReadAt) -> Option<Tensor<'m>> {
+        match self {
+            Self::Header(header) => Some(Tensor::of_safetensors(header.get(index)?, content)),
+            #[cfg(feature = "std")]
+            Self::File(file) => Some(Tensor::of_part(Part { file, shard: None }, file.header().get(index)?)),
+            #[cfg(feature = "std")]
+            Self::Sharded(_) => None,
+        }
+    }
+
     pub(crate) fn tensors<'m>(&'m self, content: &'m dyn ReadAt) -> Result<Vec<Tensor<'m>>, Error> {
         match self {
             Self::Header(header) => {
