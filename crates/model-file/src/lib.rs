@@ -26,6 +26,8 @@ mod content;
 #[cfg_attr(not(feature = "gguf"), allow(dead_code, reason = "the other byte order is for GGUF alone"))]
 mod blocks;
 mod tensor;
+#[cfg(feature = "quantize")]
+mod statistics;
 mod safetensors;
 #[cfg(feature = "apr")]
 mod apr_v1;
@@ -68,6 +70,8 @@ pub use crate::named_model::NamedModel;
 pub use crate::named_model::gather;
 pub use crate::options::{OpenOptions, ReadOptions};
 pub use crate::safetensors::SafeTensors;
+#[cfg(feature = "quantize")]
+pub use crate::statistics::{Histogram, Scan, Statistics};
 #[cfg(feature = "std")]
 pub use crate::tensor::Part;
 #[cfg(feature = "quantize")]

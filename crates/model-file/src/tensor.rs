@@ -420,7 +420,7 @@ impl<'m> Tensor<'m> {
         Ok(bytes)
     }
 
-    /// All values as `f32`: plain floats and integers are converted, blocks are decoded.
+    /// All values as `f32`: plain floats and integers are converted (rounded to nearest), blocks are decoded.
     ///
     /// # Errors
     ///
@@ -432,7 +432,10 @@ impl<'m> Tensor<'m> {
         let dtype = widened.dtype.element().ok_or_else(unknown)?;
         let bytes = widened.to_vec()?;
         let view = TensorView::new(dtype, widened.shape, &bytes)?;
-        Ok(view.to_f32()?.collect())
+        Ok(match view.to_f32() {
+            Ok(values) => values.collect(),
+            Err(_) => view.to_f64()?.map(|value| value as f32).collect(),
+        })
     }
 
     /// The bytes of a slice of a tensor of plain elements, row-major, without reading the rest.
@@ -459,7 +462,7 @@ impl<'m> Tensor<'m> {
         Ok(bytes)
     }
 
-    /// Passes all bytes to `take`, a chunk at a time.
+    /// Passes all bytes to `take`, a chunk of whole elements or blocks at a time.
     ///
     /// # Errors
     ///
@@ -473,9 +476,11 @@ impl<'m> Tensor<'m> {
             // What cannot be represented has no bytes.
             self.read(0, &mut [])?;
         }
+        let block = self.dtype.known().map_or(1, |dtype| dtype.block_bytes() as u64);
+        let chunk = CHUNK - CHUNK % block;
         let mut offset = 0;
         while offset < self.byte_len {
-            let len = CHUNK.min(self.byte_len - offset);
+            let len = chunk.min(self.byte_len - offset);
             // At most CHUNK, which fits any usize.
             buf.resize(len as usize, 0);
             self.read(offset, buf)?;

@@ -1,0 +1,447 @@
+//! What the values of a tensor are: counts of special values, extremes, a histogram.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use st_core::{Dtype, TensorView};
+
+/// Counts and extremes of the values of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Statistics {
+    /// Number of values; a complex number has two.
+    pub count: u64,
+    /// Values that are NaN.
+    pub nan: u64,
+    /// Values that are infinite.
+    pub infinite: u64,
+    /// Values other than zero below the smallest normal number of the type, of floats of 16, 32 and 64 bits.
+    pub subnormal: u64,
+    /// Values that are zero.
+    pub zeros: u64,
+    /// The least and the greatest finite value; `None` if there is no finite value.
+    pub range: Option<(f64, f64)>,
+    /// Whether all values are the same finite number, of two values or more.
+    pub is_constant: bool,
+}
+
+/// Collects [`Statistics`] from the bytes of a tensor, in pieces of any order.
+///
+/// ```
+/// use model_file::Scan;
+/// use st_core::Dtype;
+///
+/// let mut scan = Scan::new(Dtype::F32).ok_or("a type without values")?;
+/// [1.5_f32, f32::NAN, -2.0].iter().for_each(|value| scan.add(&value.to_le_bytes()));
+/// let found = scan.finish();
+/// assert_eq!((found.count, found.nan, found.range), (3, 1, Some((-2.0, 1.5))));
+/// # Ok::<(), &str>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scan {
+    dtype: Dtype,
+    count: u64,
+    nan: u64,
+    infinite: u64,
+    subnormal: u64,
+    zeros: u64,
+    /// The extremes as integers in the order of the values: integers themselves, floats by [`key`].
+    extremes: Option<(i128, i128)>,
+    /// How often each byte occurs, of types of at most 8 bits.
+    bytes: Option<Box<[u64; 256]>>,
+}
+
+/// Values that are scanned side by side.
+const LANES: usize = 32;
+/// Rounds after which the counts of lanes are added up: no lane of 16 bits overflows.
+const ROUNDS: usize = 1 << 14;
+
+/// Scans floats by their bits. `$inf` are the bits of infinity, `$min` those of the least normal number.
+macro_rules! scan_floats {
+    ($self:ident, $bytes:ident, $uint:ident, $int:ident, $inf:expr, $min:expr) => {{
+        const WIDTH: usize = size_of::<$uint>();
+        const INF: $int = $inf;
+        const MAGNITUDE: $int = $int::MAX;
+        let (words, _) = $bytes.as_chunks::<WIDTH>();
+        for words in words.chunks(LANES * ROUNDS) {
+            let (mut nan, mut infinite) = ([0 as $uint; LANES], [0 as $uint; LANES]);
+            let (mut subnormal, mut zeros) = ([0 as $uint; LANES], [0 as $uint; LANES]);
+            let (mut low, mut high) = ([$int::MAX; LANES], [$int::MIN; LANES]);
+            let (rows, rest) = words.as_chunks::<LANES>();
+            // What is left over is scanned with copies of itself, which no count sees.
+            let mut scan = |row: &[[u8; WIDTH]], n: usize| {
+                for lane in 0..LANES.min(n) {
+                    let bits = $int::from_le_bytes(row[lane]);
+                    let magnitude = bits & MAGNITUDE;
+                    nan[lane] += $uint::from(magnitude > INF);
+                    infinite[lane] += $uint::from(magnitude == INF);
+                    zeros[lane] += $uint::from(magnitude == 0);
+                    subnormal[lane] += $uint::from(magnitude < $min);
+                    let key = bits ^ ((bits >> ($int::BITS - 1)) & MAGNITUDE);
+                    let is_finite = magnitude < INF;
+                    low[lane] = low[lane].min(if is_finite { key } else { $int::MAX });
+                    high[lane] = high[lane].max(if is_finite { key } else { $int::MIN });
+                }
+            };
+            rows.iter().for_each(|row| scan(row, LANES));
+            scan(rest, rest.len());
+            let sum = |lanes: [$uint; LANES]| lanes.into_iter().map(Into::<u64>::into).sum::<u64>();
+            let (zeros, low) = (sum(zeros), low.iter().copied().min().unwrap_or($int::MAX));
+            $self.nan += sum(nan);
+            $self.infinite += sum(infinite);
+            $self.subnormal += sum(subnormal) - zeros;
+            $self.zeros += zeros;
+            let high = high.iter().copied().max().unwrap_or($int::MIN);
+            if low <= high {
+                $self.extend(low.into(), high.into());
+            }
+        }
+        words.len() as u64
+    }};
+}
+
+/// The same of integers.
+macro_rules! scan_integers {
+    ($self:ident, $bytes:ident, $int:ident) => {{
+        let (words, _) = $bytes.as_chunks::<{ size_of::<$int>() }>();
+        let (mut low, mut high, mut zeros) = ($int::MAX, $int::MIN, 0_u64);
+        for &word in words {
+            let value = $int::from_le_bytes(word);
+            (low, high) = (low.min(value), high.max(value));
+            zeros += u64::from(value == 0);
+        }
+        $self.zeros += zeros;
+        if low <= high {
+            $self.extend(low.into(), high.into());
+        }
+        words.len() as u64
+    }};
+}
+
+impl Scan {
+    /// Of an element type; `None` of block types, which are shown as plain floats by
+    /// [`Tensor::dequantized`](crate::Tensor::dequantized).
+    #[must_use]
+    pub fn new(dtype: Dtype) -> Option<Self> {
+        let is_small = (1..=8).contains(&dtype.bits());
+        (dtype.bits() > 0).then(|| Self {
+            dtype,
+            count: 0,
+            nan: 0,
+            infinite: 0,
+            subnormal: 0,
+            zeros: 0,
+            extremes: None,
+            bytes: is_small.then(|| Box::new([0; 256])),
+        })
+    }
+
+    /// Adds whole values; of types of 4 and 6 bits, whole groups of bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        let count = match self.dtype {
+            Dtype::F32 | Dtype::C64 => {
+                scan_floats!(self, bytes, u32, i32, f32::INFINITY.to_bits() as i32, 1 << 23)
+            }
+            Dtype::F64 => scan_floats!(self, bytes, u64, i64, f64::INFINITY.to_bits() as i64, 1 << 52),
+            Dtype::F16 => scan_floats!(self, bytes, u16, i16, 0x7c00, 1 << 10),
+            Dtype::Bf16 => scan_floats!(self, bytes, u16, i16, 0x7f80, 1 << 7),
+            Dtype::I16 => scan_integers!(self, bytes, i16),
+            Dtype::U16 => scan_integers!(self, bytes, u16),
+            Dtype::I32 => scan_integers!(self, bytes, i32),
+            Dtype::U32 => scan_integers!(self, bytes, u32),
+            Dtype::I64 => scan_integers!(self, bytes, i64),
+            Dtype::U64 => scan_integers!(self, bytes, u64),
+            dtype => {
+                let counts = self.bytes.as_mut();
+                if let Some(counts) = counts.filter(|_| dtype.bits() != 6) {
+                    bytes.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
+                } else {
+                    self.add_values(bytes);
+                }
+                0
+            }
+        };
+        self.count += count;
+    }
+
+    /// Adds what another scan of the same tensor has found.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.nan += other.nan;
+        self.infinite += other.infinite;
+        self.subnormal += other.subnormal;
+        self.zeros += other.zeros;
+        if let Some((low, high)) = other.extremes {
+            self.extend(low, high);
+        }
+        for (mine, more) in self
+            .bytes
+            .iter_mut()
+            .flat_map(|bytes| bytes.iter_mut())
+            .zip(other.bytes.iter().flat_map(|bytes| bytes.iter()))
+        {
+            *mine += more;
+        }
+    }
+
+    /// What was found.
+    #[must_use]
+    pub fn finish(mut self) -> Statistics {
+        if let Some(counts) = self.bytes.take() {
+            let all: [u8; 256] = core::array::from_fn(|byte| byte as u8);
+            let per_byte = 8 / self.dtype.bits().max(1) as usize;
+            let mut values = values(self.dtype, &all);
+            for &count in counts.iter() {
+                for _ in 0..per_byte {
+                    let value = values.next().unwrap_or(0.0);
+                    if count > 0 {
+                        self.add_value(value, count);
+                    }
+                }
+            }
+        }
+        // 0 and -0 are two keys; two integers of 64 bits may round to one value.
+        let is_one = |(low, high)| low == high || self.zeros == self.count;
+        let is_constant =
+            self.count > 1 && self.nan + self.infinite == 0 && self.extremes.is_some_and(is_one);
+        Statistics {
+            count: self.count,
+            nan: self.nan,
+            infinite: self.infinite,
+            subnormal: self.subnormal,
+            zeros: self.zeros,
+            range: self.extremes.map(|(low, high)| (self.value(low), self.value(high))),
+            is_constant,
+        }
+    }
+
+    fn extend(&mut self, low: i128, high: i128) {
+        let (least, greatest) = self.extremes.unwrap_or((low, high));
+        self.extremes = Some((least.min(low), greatest.max(high)));
+    }
+
+    fn add_values(&mut self, bytes: &[u8]) {
+        for value in values(self.dtype, bytes) {
+            self.add_value(value, 1);
+        }
+    }
+
+    /// A value of a type of at most 8 bits.
+    fn add_value(&mut self, value: f64, count: u64) {
+        self.count += count;
+        if value.is_nan() {
+            self.nan += count;
+        } else if value.is_infinite() {
+            self.infinite += count;
+        } else {
+            self.zeros += if value == 0.0 { count } else { 0 };
+            let bits = value.to_bits() as i64;
+            let key = i128::from(bits ^ ((bits >> 63) & i64::MAX));
+            self.extend(key, key);
+        }
+    }
+
+    /// The value of a key.
+    fn value(&self, key: i128) -> f64 {
+        // Keys came from numbers of these widths.
+        match self.dtype {
+            Dtype::I16 | Dtype::U16 | Dtype::I32 | Dtype::U32 | Dtype::I64 | Dtype::U64 => key as f64,
+            Dtype::F32 | Dtype::C64 => {
+                let key = key as i32;
+                f64::from(f32::from_bits((key ^ ((key >> 31) & i32::MAX)) as u32))
+            }
+            Dtype::F16 | Dtype::Bf16 => {
+                let key = key as i16;
+                let bits = (key ^ ((key >> 15) & i16::MAX)) as u16;
+                values(self.dtype, &bits.to_le_bytes()).next().unwrap_or(0.0)
+            }
+            // Of types of at most 8 bits, the key is that of the value as 64 bits.
+            _ => {
+                let key = key as i64;
+                f64::from_bits((key ^ ((key >> 63) & i64::MAX)) as u64)
+            }
+        }
+    }
+}
+
+/// The values of plain elements; none of bytes that are no whole elements.
+fn values(dtype: Dtype, bytes: &[u8]) -> impl Iterator<Item = f64> + use<> {
+    let n_values = (bytes.len() as u64 * 8).checked_div(dtype.bits().into()).unwrap_or(0) as usize;
+    let shape = [n_values];
+    let values = TensorView::new(dtype, &shape, bytes).and_then(|view| Ok(view.to_f64()?.collect()));
+    values.unwrap_or_else(|_| Vec::new()).into_iter()
+}
+
+/// Counts of values in equal parts of a range.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram {
+    low: f64,
+    high: f64,
+    counts: Vec<u64>,
+    count: u64,
+    sum: f64,
+    sum_of_squares: f64,
+}
+
+impl Histogram {
+    /// Of `n_bins` parts of a range of finite numbers, at least one.
+    #[must_use]
+    pub fn new((low, high): (f64, f64), n_bins: usize) -> Self {
+        Self { low, high, counts: vec![0; n_bins.max(1)], count: 0, sum: 0.0, sum_of_squares: 0.0 }
+    }
+
+    /// Adds whole values of plain elements; values that are not finite are left out.
+    pub fn add(&mut self, dtype: Dtype, bytes: &[u8]) {
+        let scale = self.counts.len() as f64 / (self.high - self.low);
+        let last = self.counts.len() - 1;
+        let add = |value: f64| {
+            if value.is_finite() {
+                // A range of one value has one part; casts saturate.
+                let bin = if scale.is_finite() { ((value - self.low) * scale) as usize } else { 0 };
+                self.counts[bin.min(last)] += 1;
+                self.count += 1;
+                self.sum += value;
+                self.sum_of_squares += value * value;
+            }
+        };
+        // A complex number is two floats.
+        let dtype = if dtype == Dtype::C64 { Dtype::F32 } else { dtype };
+        values(dtype, bytes).for_each(add);
+    }
+
+    /// Adds what another histogram of the same range and parts has counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(mine, more)| *mine += more);
+        self.count += other.count;
+        self.sum += other.sum;
+        self.sum_of_squares += other.sum_of_squares;
+    }
+
+    /// The number of values in each part, from the least on.
+    #[must_use]
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// The mean of the values; NaN of none.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.sum / self.count as f64
+    }
+
+    /// The standard deviation of the values; NaN of none.
+    #[must_use]
+    pub fn standard_deviation(&self) -> f64 {
+        let mean = self.mean();
+        libm::sqrt((self.sum_of_squares / self.count as f64 - mean * mean).max(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(dtype: Dtype, bytes: &[u8]) -> Statistics {
+        let mut scan = Scan::new(dtype).expect("an element type");
+        scan.add(bytes);
+        scan.finish()
+    }
+
+    /// The same value by value, by the conversion of the format's crate.
+    fn expected(dtype: Dtype, bytes: &[u8]) -> (u64, u64, u64, Option<(f64, f64)>) {
+        let (mut nan, mut infinite, mut zeros, mut range) = (0, 0, 0, None);
+        for value in values(dtype, bytes) {
+            nan += u64::from(value.is_nan());
+            infinite += u64::from(value.is_infinite());
+            zeros += u64::from(value == 0.0);
+            if value.is_finite() {
+                let (low, high) = range.unwrap_or((value, value));
+                range = Some((f64::min(low, value), f64::max(high, value)));
+            }
+        }
+        (nan, infinite, zeros, range)
+    }
+
+    #[test]
+    fn every_type_is_counted_as_its_values_are() {
+        let mut seed = 7_u32;
+        for dtype in Dtype::ELEMENTS {
+            if dtype == Dtype::C64 {
+                continue;
+            }
+            for len in [0, 24, 24 * 13, 24 * 1_000] {
+                let bytes: Vec<u8> = (0..len)
+                    .map(|_| {
+                        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                        match (dtype, seed >> 29) {
+                            (Dtype::Bool, _) => (seed >> 24) as u8 & 1,
+                            (_, 0) => 0xff,
+                            (_, 1) => 0,
+                            _ => (seed >> 16) as u8,
+                        }
+                    })
+                    .collect();
+                let found = scan(dtype, &bytes);
+                let (nan, infinite, zeros, range) = expected(dtype, &bytes);
+                assert_eq!(found.count, len as u64 * 8 / u64::from(dtype.bits()), "{dtype}");
+                assert_eq!((found.nan, found.infinite, found.zeros), (nan, infinite, zeros), "{dtype} {len}");
+                assert_eq!(found.range, range, "{dtype} {len}");
+                let mut halves = (Scan::new(dtype).unwrap(), Scan::new(dtype).unwrap());
+                halves.0.add(&bytes[len / 48 * 24..]);
+                halves.1.add(&bytes[..len / 48 * 24]);
+                halves.0.merge(&halves.1);
+                assert_eq!(halves.0.finish(), found, "{dtype} {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn special_values_are_told_apart() {
+        let floats = [
+            0.0,
+            -0.0,
+            f32::MIN_POSITIVE,
+            1e-40,
+            -1e-45,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+            f32::NAN,
+            -f32::NAN,
+            f32::MAX,
+        ];
+        let bytes: Vec<u8> = floats.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let found = scan(Dtype::F32, &bytes);
+        assert_eq!((found.count, found.nan, found.infinite, found.subnormal, found.zeros), (10, 2, 2, 2, 2));
+        assert_eq!(found.range, Some((f64::from(-1e-45_f32), f64::from(f32::MAX))));
+        assert!(!found.is_constant);
+        let wide: Vec<u8> =
+            [1e300, -1e300, 5e-324].iter().flat_map(|value: &f64| value.to_le_bytes()).collect();
+        let found = scan(Dtype::F64, &wide);
+        assert_eq!((found.infinite, found.subnormal, found.range), (0, 1, Some((-1e300, 1e300))));
+    }
+
+    #[test]
+    fn constants_are_exact() {
+        let big = [i64::MAX, i64::MAX - 1].map(i64::to_le_bytes).concat();
+        assert!(!scan(Dtype::I64, &big).is_constant);
+        assert!(scan(Dtype::I64, &[i64::MAX; 2].map(i64::to_le_bytes).concat()).is_constant);
+        assert!(scan(Dtype::F32, &[0.0_f32, -0.0].map(f32::to_le_bytes).concat()).is_constant);
+        assert!(!scan(Dtype::F32, &1.0_f32.to_le_bytes()).is_constant);
+        assert!(!scan(Dtype::F16, &[0x00, 0x7c, 0x00, 0x7c]).is_constant);
+        assert!(scan(Dtype::F4, &[0x33, 0x33]).is_constant);
+    }
+
+    #[test]
+    fn histograms_count_all_finite_values() {
+        let values = [0.0_f32, 1.0, 2.0, 3.0, 4.0, f32::NAN];
+        let bytes = values.map(f32::to_le_bytes).concat();
+        let mut histogram = Histogram::new((0.0, 4.0), 4);
+        histogram.add(Dtype::F32, &bytes);
+        assert_eq!(histogram.counts(), [1, 1, 1, 2]);
+        assert_eq!(histogram.mean(), 2.0);
+        assert!((histogram.standard_deviation() - 2.0_f64.sqrt()).abs() < 1e-12);
+        let mut one = Histogram::new((5.0, 5.0), 4);
+        one.add(Dtype::F64, &5.0_f64.to_le_bytes());
+        assert_eq!(one.counts(), [1, 0, 0, 0]);
+    }
+}
