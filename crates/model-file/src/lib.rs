@@ -43,6 +43,8 @@ pub mod entries;
 #[cfg(feature = "apr")]
 mod named_model;
 mod description;
+#[cfg(feature = "tensor-models")]
+mod compatibility;
 #[cfg(feature = "serde")]
 mod serialize;
 
@@ -54,6 +56,8 @@ pub use crate::apr_v1::{AprV1, Payload};
 pub use crate::apr_v2::AprV2;
 #[cfg(feature = "quantize")]
 pub use crate::blocks::halves;
+#[cfg(feature = "tensor-models")]
+pub use crate::compatibility::{Difference, Effect, Interface};
 #[cfg(feature = "gguf")]
 pub use crate::description::gguf_scalar;
 pub use crate::description::{Description, MetadataValue, TensorDescription, Warning};

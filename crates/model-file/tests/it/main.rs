@@ -1,4 +1,5 @@
 //! The shared vectors through `model-file`.
 
+mod compatibility;
 mod sealed;
 mod vectors;
