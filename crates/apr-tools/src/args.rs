@@ -1,6 +1,7 @@
 //! Arguments that several commands share: structs that commands flatten into their own.
 
 pub(crate) mod glob;
+pub(crate) mod slice;
 mod layout;
 mod listed;
 mod reading;

@@ -10,9 +10,9 @@ use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches, Parser, S
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
-    check, completions, convert, decrypt, demo, diff, distill, embed, encrypt, explain, export, inspect, key,
-    keygen, license, man, open, predict, quantize, rekey, scan, score, seal, shard, sign, size, tensors,
-    train, unshard, verify,
+    check, compatible, completions, convert, decrypt, demo, diff, distill, dump, embed, encrypt, explain,
+    export, inspect, key, keygen, license, man, open, predict, quantize, rekey, scan, score, seal, shard,
+    sign, size, tensors, train, unshard, verify,
 };
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::terminal::escape;
@@ -141,9 +141,11 @@ fn described(outline: &clap::Command, mut command: clap::Command) -> clap::Comma
 commands! {
     Inspect, inspect, "inspect", "Show what a model holds: tensors, parameters, types, shapes, metadata, warnings";
     Tensors, tensors, "tensors", "List the tensors of a model in file order";
+    Dump, dump, "dump", "Print the values of a tensor, or write them as CSV or NumPy";
     Check, check, "check", "Validate model files, sharded models and checkpoints";
     Scan, scan, "scan", "Say what loading model files would run, without running it";
     Diff, diff, "diff", "Compare two models tensor by tensor, and their metadata";
+    Compatible, compatible, "compatible", "Say whether a model file may replace another, and why not";
     Convert, convert, "convert", "Rewrite a model: another format, order, alignment, names, metadata, a selection of tensors";
     Export, export, "export", "Write a model for other programs: GGUF or safetensors";
     Quantize, quantize, "quantize", "Make a model smaller: quantize its tensors in blocks of few bits, as GGUF, .apr or safetensors";
@@ -186,10 +188,7 @@ const ALIASES: &[(&str, &str)] =
 
 /// Words that are not commands, and the related command.
 const ELSEWHERE: &[(&str, &str)] = &[
-    (
-        "cat",
-        "`apr tensors FILE` lists the tensors; `apr convert FILE OUT --select NAME` takes some of them out",
-    ),
+    ("cat", "`apr tensors FILE` lists the tensors; `apr dump FILE NAME` prints the values of one"),
     ("download", "apr has no network commands: download with curl, then `apr check FILE`"),
     ("pull", "apr has no network commands: download with curl, then `apr check FILE`"),
     (

@@ -1,12 +1,14 @@
 //! The commands, one module each.
 
 pub(crate) mod check;
+pub(crate) mod compatible;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod decrypt;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod distill;
+pub(crate) mod dump;
 pub(crate) mod embed;
 pub(crate) mod encrypt;
 pub(crate) mod explain;

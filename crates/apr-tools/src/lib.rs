@@ -12,6 +12,7 @@ mod codes;
 mod commands;
 mod report;
 mod tables;
+mod tensor_fold;
 mod terminal;
 
 mod architecture;

@@ -4,6 +4,7 @@ mod console;
 
 pub(crate) mod escape;
 pub(crate) mod human;
+pub(crate) mod number;
 pub(crate) mod progress;
 pub(crate) mod style;
 pub(crate) mod suggest;

@@ -3,7 +3,9 @@
 mod apr;
 mod gguf;
 mod report;
+mod values;
 
+use alloc::borrow::Cow;
 use alloc::rc::Rc;
 use std::path::{Path, PathBuf};
 
@@ -15,11 +17,13 @@ use crate::checkpoints::{Checkpoint, Layout};
 use crate::code_files;
 use crate::commands::convert::FormatArg;
 use crate::commands::verify::signature_beside;
-use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
+use crate::error::{CODE_FOREIGN_FORMAT, CODE_USAGE, Exit, Failure};
 use crate::input::{Format, Model, Rules, Source};
 use crate::output::ending::Ending;
 use crate::secrets::{Keys, KeysArgs, SignedBy};
 use crate::terminal::Console;
+
+use self::values::Values;
 
 /// The result for one FILE.
 struct Verdict {
@@ -32,6 +36,8 @@ struct Sound {
     content: Content,
     /// Warnings.
     warnings: Vec<String>,
+    /// What the values are, if that was asked for.
+    values: Option<Values>,
 }
 
 enum Content {
@@ -79,15 +85,15 @@ const AFTER_HELP: &str = "Of a safetensors file the header and the length are ch
     has no checksum for them. Compare digests (`apr tensors --digest`) or files (`apr diff`) for that. The \
     folder step_N of a checkpoint is verified in full, by its manifest; of a folder of checkpoints, each is checked. \
     Files in a folder are scanned as `apr scan` does: those that can run code when they are loaded are named, and \
-    the exit code is 4 if one is dangerous. An .apr file is read to its end: \
+    the exit code is 4 if one is dangerous. With --values, all values are read. An .apr file is read to its end: \
     checksum, metadata, and the payload, which has to become its model. A GGUF file is read to its end too: every key and \
     tensor lies inside it, and scales and numbers that are not finite are reported. With --signer, --trusted-keys or \
     --any-signer every file has to be signed, and the signature is verified first; with --identity or a \
     password every file has to be encrypted, and is decrypted. Without them, of a signed file the signature \
     is not checked, of an encrypted one not the payload; the report says so.\n\n\
-    Examples:\n  apr check model.safetensors model.apr\n  apr check sharded --json\n  \
+    Examples:\n  apr check model.safetensors model.apr\n  apr check sharded --json\n  apr check --values model.safetensors\n  \
     apr check sold.apr --signer maker.key.pub --identity buyer.key\n\n\
-    Exit codes: 0 success, 3 invalid file, 4 a checksum or signature does not match, not decrypted, or a dangerous file, 5 I/O. With several files, that of the \
+    Exit codes: 0 success, 1 values that are not finite (--values), 3 invalid file, 4 a checksum or signature does not match, not decrypted, or a dangerous file, 5 I/O. With several files, that of the \
     first one not accepted.";
 
 #[derive(Debug, clap::Args)]
@@ -99,6 +105,10 @@ pub(crate) struct Args {
     /// Refuse files of any other format, whatever their names.
     #[arg(long, value_name = "FORMAT")]
     format: Option<FormatArg>,
+    /// Look at all values too: NaN, infinite and subnormal ones, and tensors whose values are all the same. The exit code is 1 if a
+    /// value is NaN or infinite.
+    #[arg(long)]
+    values: bool,
     /// Accept a checkpoint without manifest.json; only its headers are checked.
     #[arg(long)]
     allow_missing_manifest: bool,
@@ -116,6 +126,10 @@ pub(crate) struct Args {
 ///
 /// If standard output does not take the report; a refusal is an exit code.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    if args.values && args.inputs.iter().any(|path| path.as_os_str() == "-") {
+        let what = "--values reads a file twice, and standard input can be read once";
+        return Err(Failure::new(CODE_USAGE, what).help("name a file"));
+    }
     let rules = args.trusted.apply(args.compat.rules());
     let keys = Rc::new(args.keys.load(args.inputs.iter().map(PathBuf::as_path))?);
     let judge = Judge {
@@ -126,6 +140,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
             true => Verification::ManifestOptional,
             false => Verification::Required,
         },
+        values: args.values,
         console,
     };
     let (mut verdicts, mut folders) = (Vec::new(), Vec::new());
@@ -163,6 +178,8 @@ struct Judge<'a> {
     rules: &'a Rules,
     keys: &'a Rc<Keys>,
     verification: Verification,
+    /// Whether values are looked at.
+    values: bool,
     console: &'a Console,
 }
 
@@ -185,6 +202,14 @@ impl Judge<'_> {
             }),
             None => self.examine(path),
         };
+        if self.values
+            && let Ok(sound) = &mut outcome
+        {
+            match Values::of(&self.weights(path), self.rules, self.keys, self.console) {
+                Ok(values) => sound.values = Some(values),
+                Err(failure) => outcome = Err(Refusal::Unsound(failure)),
+            }
+        }
         if let Ok(sound) = &mut outcome
             && let Some(signature) = signature_beside(path)
         {
@@ -194,6 +219,14 @@ impl Judge<'_> {
             ));
         }
         Verdict { path: path.to_owned(), outcome }
+    }
+
+    /// The file with the tensors: of a checkpoint, its model.
+    fn weights<'p>(&self, path: &'p Path) -> Cow<'p, Path> {
+        match Checkpoint::at(path) {
+            Some(checkpoint) if checkpoint.layout == Layout::Steps => path.join("model.safetensors").into(),
+            _ => path.into(),
+        }
     }
 
     fn examine(&self, path: &Path) -> Result<Sound, Refusal> {
@@ -270,13 +303,14 @@ fn count(model: &Model) -> Result<Sound, Failure> {
 
 impl Sound {
     fn new(content: Content) -> Self {
-        Self { content, warnings: Vec::new() }
+        Self { content, warnings: Vec::new(), values: None }
     }
 }
 
 impl Verdict {
     fn exit(&self) -> Exit {
         match &self.outcome {
+            Ok(Sound { values: Some(values), .. }) if values.are_not_finite() => Exit::Different,
             Ok(_) => Exit::Success,
             Err(Refusal::Shards(_)) => Exit::Invalid,
             // For `check`, a file of another format is an invalid model file.

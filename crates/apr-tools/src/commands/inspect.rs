@@ -6,6 +6,7 @@ mod checkpoints;
 mod content;
 mod foreign;
 mod gguf;
+mod histograms;
 mod page;
 mod protection;
 mod quantization;
@@ -39,7 +40,7 @@ const AFTER_HELP: &str = "Only the header is read (of an .apr file also the meta
     With those options all of the file is read. Of a sealed file it says what anyone can see; with --identity or a \
     password also what is inside, and with --verify all of it is read.\n\n\
     Examples:\n  apr inspect model.safetensors\n  apr inspect sharded --json\n  apr inspect model.apr --verify\n  \
-    apr inspect model.gguf --quantization\n  apr inspect sold.apr --signer maker.key.pub\n\n\
+    apr inspect model.gguf --quantization\n  apr inspect model.safetensors --histograms\n  apr inspect sold.apr --signer maker.key.pub\n\n\
     Exit codes: 0 success, 3 invalid file, 4 corrupted (--verify), not verified or \
     not decrypted, 5 I/O, 6 another format.";
 
@@ -59,6 +60,9 @@ pub(crate) struct Args {
     /// Show only the types of the tensors: blocks, bits per weight, share of the bytes.
     #[arg(long, conflicts_with_all = ["verify", "no_tree"])]
     quantization: bool,
+    /// Show only how the values of each tensor are distributed; all of the file is read.
+    #[arg(long, conflicts_with_all = ["verify", "no_tree", "quantization"])]
+    histograms: bool,
     #[command(flatten)]
     trusted: TrustedArg,
     #[command(flatten)]
@@ -94,6 +98,10 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let verify = args.verify;
     if args.quantization {
         quantization::run(&Model::from_source(source, &rules.with_unchecked_signatures())?, console)?;
+        return Ok(Exit::Success);
+    }
+    if args.histograms {
+        histograms::run(&Model::from_source(source, &rules.with_unchecked_signatures())?, console)?;
         return Ok(Exit::Success);
     }
     match source.format() {

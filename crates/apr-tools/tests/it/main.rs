@@ -51,4 +51,5 @@ mod tables;
 mod terminals;
 mod training;
 mod training_trees;
+mod values;
 mod vectors;

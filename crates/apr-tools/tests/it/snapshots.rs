@@ -66,6 +66,8 @@ fn apr_files() {
         ("apr2-inspect-json", &["inspect", "tensors.apr", "--json"]),
         ("apr-check", &["check", "model.apr", "tensors.apr"]),
         ("apr-check-json", &["check", "model.apr", "tensors.apr", "--json"]),
+        ("compatible", &["compatible", "model.apr", "tensors.apr"]),
+        ("compatible-json", &["compatible", "model.apr", "model.apr", "--json"]),
         ("apr-convert", &["convert", "model.apr", "out.safetensors"]),
         ("apr-convert-json", &["convert", "model.apr", "out.apr", "--compression", "zstd", "--json"]),
         ("apr-convert-refused", &["convert", "tensors.apr", "out2.safetensors"]),

@@ -40,7 +40,7 @@ pub(super) fn model(source: Source, rules: &Rules) -> Result<Sound, Failure> {
     }
     let payload = file.payload().map_or(Payload::Encrypted, |payload| judged(payload, &mut warnings));
     let (model_type, bytes) = (info.model_type.to_string(), info.file_size);
-    Ok(Sound { content: Content::Model { model_type, bytes, payload, is_decrypted, signer }, warnings })
+    Ok(Sound { warnings, ..Sound::new(Content::Model { model_type, bytes, payload, is_decrypted, signer }) })
 }
 
 fn without_metadata(path: &Path, rules: &Rules, unreadable: Failure) -> Result<Sound, Failure> {
@@ -53,7 +53,7 @@ fn without_metadata(path: &Path, rules: &Rules, unreadable: Failure) -> Result<S
         Payload::Foreign | Payload::Encrypted => "unknown".to_owned(),
     };
     let content = Content::Model { model_type, bytes, payload, is_decrypted: false, signer: None };
-    Ok(Sound { content, warnings })
+    Ok(Sound { warnings, ..Sound::new(content) })
 }
 
 fn judged(payload: &model_file::Payload, warnings: &mut Vec<String>) -> Payload {
@@ -82,5 +82,5 @@ pub(super) fn tensors(source: Source, rules: &Rules) -> Result<Sound, Failure> {
         checksum: Some(inspect::footer_state(Some(footer))),
     };
     let warnings = file.warnings(Some(footer)).iter().map(ToString::to_string).collect();
-    Ok(Sound { content, warnings })
+    Ok(Sound { warnings, ..Sound::new(content) })
 }

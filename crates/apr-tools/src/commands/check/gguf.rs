@@ -46,7 +46,7 @@ pub(super) fn tensors(source: Source, rules: &Rules, console: &Console) -> Resul
     }
     warnings.extend(note_on_header(&header));
     let (count, bytes) = (tensors.len() as u64, tensors.iter().map(|tensor| tensor.byte_len()).sum());
-    Ok(Sound { content: Content::Gguf { tensors: count, bytes, version }, warnings })
+    Ok(Sound { warnings, ..Sound::new(Content::Gguf { tensors: count, bytes, version }) })
 }
 
 /// Scales or values of a tensor that are infinite or NaN, which ggml refuses when it validates data.

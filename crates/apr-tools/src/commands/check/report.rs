@@ -6,6 +6,7 @@ use std::io::Write as _;
 use serde::Serialize;
 use st_core::ShardProblem;
 
+use super::values::{Finding, Values};
 use super::{Content, Payload, Refusal, Sound, Verdict};
 use crate::code_files::{self, Contents};
 use crate::codes;
@@ -38,7 +39,9 @@ pub(super) fn text(
                     rules.name()
                 )?;
                 let mark = style.yellow("!");
-                sound.warnings.iter().try_for_each(|warning| writeln!(out, "  {mark} {}", Visible(warning)))
+                let lines = sound.values.iter().flat_map(Values::lines);
+                let mut warnings = sound.warnings.iter().cloned().chain(lines);
+                warnings.try_for_each(|warning| writeln!(out, "  {mark} {}", Visible(&warning)))
             }
             Err(Refusal::Unsound(failure)) => {
                 writeln!(out, "{} {file}: {}", style.red("refused"), failure.code())
@@ -180,6 +183,46 @@ struct SoundFields<'a> {
     #[serde(flatten)]
     content: ContentFields<'a>,
     warnings: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<ValuesFields<'a>>,
+}
+
+/// What the values of a file are.
+#[derive(Serialize)]
+struct ValuesFields<'a> {
+    tensors: u64,
+    unread: u64,
+    findings: Vec<FindingFields<'a>>,
+}
+
+#[derive(Serialize)]
+struct FindingFields<'a> {
+    tensor: &'a str,
+    values: u64,
+    nan: u64,
+    infinite: u64,
+    subnormal: u64,
+    constant: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min: Option<report::Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max: Option<report::Number>,
+}
+
+impl<'a> From<&'a Finding> for FindingFields<'a> {
+    fn from(finding: &'a Finding) -> Self {
+        let found = &finding.statistics;
+        Self {
+            tensor: &finding.tensor,
+            values: found.count,
+            nan: found.nan,
+            infinite: found.infinite,
+            subnormal: found.subnormal,
+            constant: found.is_constant,
+            min: found.range.map(|(low, _)| report::Number(low)),
+            max: found.range.map(|(_, high)| report::Number(high)),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -259,6 +302,11 @@ impl<'a> SoundFields<'a> {
                 }
             }
         };
-        Self { content, warnings: &sound.warnings }
+        let values = sound.values.as_ref().map(|values| ValuesFields {
+            tensors: values.tensors,
+            unread: values.unread,
+            findings: values.findings.iter().map(FindingFields::from).collect(),
+        });
+        Self { content, warnings: &sound.warnings, values }
     }
 }
