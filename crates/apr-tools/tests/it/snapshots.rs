@@ -316,6 +316,8 @@ fn help() {
         ("help", &["--help"]),
         ("help-inspect", &["inspect", "--help"]),
         ("help-tensors", &["tensors", "--help"]),
+        ("help-compatible", &["compatible", "--help"]),
+        ("help-dump", &["dump", "--help"]),
         ("help-check", &["check", "--help"]),
         ("help-diff", &["diff", "--help"]),
         ("help-convert", &["convert", "--help"]),

@@ -1,6 +1,6 @@
 //! `apr check --values`, `apr dump`, `apr inspect --histograms`, and `apr compatible`.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
 
 use serde_json::json;
 use st_core::Dtype;
