@@ -113,7 +113,7 @@ pub use crate::knn::{KnnClassifier, KnnRegressor, KnnWeights, Neighbour};
 pub use crate::lasso::{ElasticNet, Lasso};
 pub use crate::linear::{Intercept, LinearView};
 pub use crate::linear_regression::LinearRegression;
-pub use crate::logistic_regression::{ClassWeight, FitMode, LogisticRegression, LogisticRegressionView};
+pub use crate::logistic_regression::{FitMode, LogisticRegression, LogisticRegressionView};
 pub use crate::matrix::{Matrix, Rows};
 pub use crate::metrics::{
     ClassMetrics, ClassScores, ClassificationMetrics, ClassificationScorer, RegressionMetrics,
@@ -163,5 +163,5 @@ pub use crate::tf_idf::{InverseFrequency, RowNorm, TermFrequency, TfIdf, TfIdfOp
 pub use crate::tree::TreeNode;
 pub use crate::vector::Vector;
 pub use crate::vocabulary::Vocabulary;
-pub use crate::weighting::{ClassWeighting, Weighting};
+pub use crate::weighting::ClassWeight;
 pub use located_error::Subject;

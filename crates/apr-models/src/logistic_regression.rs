@@ -1,7 +1,6 @@
 //! Logistic regression with two classes.
 
 use alloc::vec;
-use alloc::vec::Vec;
 
 use crate::error::Error;
 use crate::kernels::activations::sigmoid;
@@ -10,25 +9,13 @@ use crate::matrix::Matrix;
 use crate::model::Classifier;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
+use crate::weighting::ClassWeight;
 
 mod payload;
 mod fit;
 mod view;
 
 pub use self::view::LogisticRegressionView;
-
-/// The weights of the classes in training.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum ClassWeight {
-    /// All the same.
-    #[default]
-    Uniform,
-    /// Class `c` with `n_c` of `n` samples weighs `n / (k n_c)` for `k` classes, as in scikit-learn; in a
-    /// [`LogisticRegression`] `sqrt(n / (2 n_c))`, as in aprender.
-    Balanced,
-    /// Class `k` weighs value `k`, 1 where there is none.
-    Manual(Vec<f32>),
-}
 
 /// Batches of the training of other implementations. Stored for them, not used here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,13 +137,27 @@ impl LogisticRegression {
     /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) for a penalty or weight that is negative or not
     /// finite, [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) if the solution does not fit `f32`.
     pub fn fit(&mut self, x: &Matrix, y: &[usize]) -> Result<(), Error> {
+        self.fit_samples(x, y, None)
+    }
+
+    /// As [`fit`](Self::fit), with a weight for each sample, which its class's weight is multiplied by. The loss is still
+    /// divided by the number of samples.
+    ///
+    /// # Errors
+    ///
+    /// As [`fit`](Self::fit), and for weights that are not one finite number of at least 0 for each sample, or all 0.
+    pub fn fit_weighted(&mut self, x: &Matrix, y: &[usize], weights: &[f32]) -> Result<(), Error> {
+        self.fit_samples(x, y, Some(weights))
+    }
+
+    fn fit_samples(&mut self, x: &Matrix, y: &[usize], weights: Option<&[f32]>) -> Result<(), Error> {
         let settings = fit::Settings {
             max_iter: self.max_iter,
             tol: self.tol.into(),
             l2_penalty: self.l2_penalty.into(),
             class_weight: &self.class_weight,
         };
-        self.plane = fit::fit(x, y, &settings)?;
+        self.plane = fit::fit(x, y, weights, &settings)?;
         Ok(())
     }
 

@@ -135,14 +135,30 @@ impl NeuralSequential {
     /// # Errors
     ///
     /// [`ErrorKind::TargetLength`], [`ErrorKind::FeatureNotFinite`], [`ErrorKind::Label`] for classes with gaps,
-    /// [`ErrorKind::PartLength`] for fewer than two classes or another number of weights, [`ErrorKind::PartInvalid`] for
+    /// [`ErrorKind::PartLength`] for fewer than two classes, [`ErrorKind::PartInvalid`] for
     /// an option that is out of its range, [`ErrorKind::OutOfRange`] if a coefficient does not fit `f32`.
     pub fn softmax_regression(
         x: &Matrix,
         y: &[usize],
-        options: &SoftmaxOptions<'_>,
+        options: &SoftmaxOptions,
     ) -> Result<(Self, Convergence), Error> {
-        softmax::fit(x, y, options)
+        softmax::fit(x, y, None, options)
+    }
+
+    /// As [`softmax_regression`](Self::softmax_regression), with a weight for each sample, which its class's weight is multiplied
+    /// by.
+    ///
+    /// # Errors
+    ///
+    /// As [`softmax_regression`](Self::softmax_regression), and for weights that are not one finite number of at least 0 for
+    /// each sample, or leave a class without any.
+    pub fn softmax_regression_weighted(
+        x: &Matrix,
+        y: &[usize],
+        weights: &[f32],
+        options: &SoftmaxOptions,
+    ) -> Result<(Self, Convergence), Error> {
+        softmax::fit(x, y, Some(weights), options)
     }
 
     /// The layers, in the order in which they compute.

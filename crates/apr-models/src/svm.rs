@@ -106,14 +106,29 @@ impl Svm {
     /// # Errors
     ///
     /// [`ErrorKind::TargetLength`], [`ErrorKind::FeatureNotFinite`], [`ErrorKind::PartLength`] for fewer than two classes
-    /// or another number of weights, [`ErrorKind::PartInvalid`] for an option that is out of its range,
+    /// [`ErrorKind::PartInvalid`] for an option that is out of its range,
     /// [`ErrorKind::OutOfRange`] if a weight does not fit `f32`.
     pub fn fit_linear(
         x: &Matrix,
         y: &[usize],
-        options: &LinearSvmOptions<'_>,
+        options: &LinearSvmOptions,
     ) -> Result<(Self, Convergence), Error> {
-        hinge::fit(x, y, options)
+        hinge::fit(x, y, None, options)
+    }
+
+    /// As [`fit_linear`](Self::fit_linear), with a weight for each sample, which its class's weight is multiplied by.
+    ///
+    /// # Errors
+    ///
+    /// As [`fit_linear`](Self::fit_linear), and for weights that are not one finite number of at least 0 for each sample, or
+    /// leave a class without any.
+    pub fn fit_linear_weighted(
+        x: &Matrix,
+        y: &[usize],
+        weights: &[f32],
+        options: &LinearSvmOptions,
+    ) -> Result<(Self, Convergence), Error> {
+        hinge::fit(x, y, Some(weights), options)
     }
 
     /// Fits a machine of support vectors to samples `x` (`[n_samples, n_features]`) and their labels `y`
@@ -139,9 +154,24 @@ impl Svm {
     pub fn fit_kernel(
         x: &Matrix,
         y: &[usize],
-        options: &KernelSvmOptions<'_>,
+        options: &KernelSvmOptions,
     ) -> Result<(Self, Convergence), Error> {
-        fit::fit(x, y, options)
+        fit::fit(x, y, None, options)
+    }
+
+    /// As [`fit_kernel`](Self::fit_kernel), with a weight for each sample, which its class's weight is multiplied by. Samples of
+    /// weight 0 are left out.
+    ///
+    /// # Errors
+    ///
+    /// As [`fit_linear_weighted`](Self::fit_linear_weighted).
+    pub fn fit_kernel_weighted(
+        x: &Matrix,
+        y: &[usize],
+        weights: &[f32],
+        options: &KernelSvmOptions,
+    ) -> Result<(Self, Convergence), Error> {
+        fit::fit(x, y, Some(weights), options)
     }
 
     /// Labels, strictly increasing.

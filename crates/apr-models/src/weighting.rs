@@ -6,29 +6,29 @@ use alloc::vec::Vec;
 use crate::checks;
 use crate::error::Error;
 
-/// What the errors of each class count in a training.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum ClassWeighting<'w> {
+/// The weights of the classes in training.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ClassWeight {
     /// All the same.
     #[default]
     Uniform,
-    /// A class weighs the number of samples over the number of classes times its own number of samples, as
-    /// scikit-learn's `class_weight="balanced"`: `n / (k * n_k)`.
+    /// Class `c` with `n_c` of `n` samples weighs `n / (k n_c)` for `k` classes, as in scikit-learn; in a
+    /// [`LogisticRegression`](crate::LogisticRegression) `sqrt(n / (2 n_c))`, as in aprender.
     Balanced,
-    /// These weights, in the order of the labels.
-    Each(&'w [f64]),
+    /// Class `k` weighs value `k`, 1 where there is none.
+    Manual(Vec<f32>),
 }
 
-/// What the errors of each sample count in a training: the weight of its class times its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Weighting<'w> {
-    /// The weights of the classes.
-    pub classes: ClassWeighting<'w>,
-    /// A weight for each sample, not negative; 1 for all if `None`.
-    pub samples: Option<&'w [f32]>,
+/// What "balanced" counts.
+#[derive(Clone, Copy)]
+pub(crate) enum Balance {
+    /// Samples: as scikit-learn's `SVC` and trees.
+    Samples,
+    /// Their weights: as scikit-learn's linear models.
+    Weights,
 }
 
-/// Checked weights.
+/// Checked weights: finite and not negative.
 pub(crate) struct Weights {
     /// One for each class.
     pub(crate) classes: Vec<f64>,
@@ -36,67 +36,86 @@ pub(crate) struct Weights {
     pub(crate) samples: Vec<f64>,
 }
 
-/// What "balanced" counts.
-#[derive(Clone, Copy)]
-pub(crate) enum Balance {
-    /// Samples: as scikit-learn's `SVC`.
-    Samples,
-    /// Their weights: as scikit-learn's linear models.
-    Weights,
-}
-
-impl Weighting<'_> {
-    /// The weights of samples whose classes have these indices.
+impl Weights {
+    /// The weights of samples whose labels have these places among `labels`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PartLength`](crate::ErrorKind::PartLength) if there is not one for each class or sample,
-    /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) for a weight that is negative or not finite, for one of a
-    /// class that is 0, and if a class has no sample of a weight above 0.
-    pub(crate) fn weights(
-        &self,
+    /// Those of [`of_samples`]; [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) for the weight of a class that is
+    /// negative or not finite.
+    pub(crate) fn new(
+        labels: &[usize],
         places: &[u32],
-        n_classes: usize,
+        samples: Option<&[f32]>,
+        class_weight: &ClassWeight,
         balance: Balance,
-    ) -> Result<Weights, Error> {
-        let samples: Vec<f64> = match self.samples {
-            None => vec![1.0; places.len()],
-            Some(weights) => {
-                checks::expect_len(SAMPLES, places.len(), weights.len())?;
-                weights.iter().map(|&weight| weight.into()).collect()
+    ) -> Result<Self, Error> {
+        let samples = of_samples(places.len(), samples)?;
+        let classes = match class_weight {
+            ClassWeight::Uniform => vec![1.0; labels.len()],
+            ClassWeight::Balanced => {
+                let mut totals = vec![0.0; labels.len()];
+                for (&place, &weight) in places.iter().zip(&samples) {
+                    totals[place as usize] += if matches!(balance, Balance::Samples) { 1.0 } else { weight };
+                }
+                let sum: f64 = totals.iter().sum();
+                let balanced = |&total: &f64| sum / (labels.len() as f64 * total);
+                // A class that does not count needs no weight.
+                totals.iter().map(|total| if *total > 0.0 { balanced(total) } else { 1.0 }).collect()
+            }
+            ClassWeight::Manual(given) => {
+                labels.iter().map(|&label| given.get(label).map_or(1.0, |&weight| weight.into())).collect()
             }
         };
-        let is_weight = |weight: &f64| weight.is_finite() && *weight >= 0.0;
-        checks::expect(SAMPLES, samples.iter().all(is_weight), "finite numbers of at least 0 are needed")?;
-        let mut totals = vec![0.0; n_classes];
-        for (&place, &weight) in places.iter().zip(&samples) {
+        checks::expect(CLASS_WEIGHT, classes.iter().all(is_weight), NOT_NEGATIVE)?;
+        Ok(Self { classes, samples })
+    }
+
+    /// The weight of each sample times that of its class.
+    pub(crate) fn products(mut self, places: &[u32]) -> Vec<f64> {
+        let samples = self.samples.iter_mut().zip(places);
+        samples.for_each(|(weight, &place)| *weight *= self.classes[place as usize]);
+        self.samples
+    }
+
+    /// Checks that every class counts.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) if a class weighs nothing, or has no sample that does.
+    pub(crate) fn expect_all_classes(&self, places: &[u32]) -> Result<(), Error> {
+        checks::expect(CLASS_WEIGHT, self.classes.iter().all(|&weight| weight > 0.0), "must be above 0")?;
+        let mut totals = vec![0.0; self.classes.len()];
+        for (&place, &weight) in places.iter().zip(&self.samples) {
             totals[place as usize] += weight;
         }
         let all_count = totals.iter().all(|&total| total > 0.0);
-        checks::expect(SAMPLES, all_count, "each class needs a sample whose weight is above 0")?;
-        let classes: Vec<f64> = match self.classes {
-            ClassWeighting::Uniform => vec![1.0; n_classes],
-            ClassWeighting::Balanced => {
-                if matches!(balance, Balance::Samples) {
-                    totals.fill(0.0);
-                    places.iter().for_each(|&place| totals[place as usize] += 1.0);
-                }
-                let sum: f64 = totals.iter().sum();
-                totals.iter().map(|total| sum / (n_classes as f64 * total)).collect()
-            }
-            ClassWeighting::Each(weights) => {
-                checks::expect_len(CLASSES, n_classes, weights.len())?;
-                weights.to_vec()
-            }
-        };
-        let are_positive = classes.iter().all(|weight| weight.is_finite() && *weight > 0.0);
-        checks::expect(CLASSES, are_positive, "finite numbers above 0 are needed")?;
-        Ok(Weights { classes, samples })
+        checks::expect(SAMPLE_WEIGHT, all_count, "each class needs a sample whose weight is above 0")
     }
 }
 
-const CLASSES: &str = "class_weight";
-const SAMPLES: &str = "sample_weight";
+/// Weights of samples as `f64`, 1 where none are given.
+///
+/// # Errors
+///
+/// [`ErrorKind::PartLength`](crate::ErrorKind::PartLength), [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) for
+/// weights that are negative or not finite, or all 0.
+pub(crate) fn of_samples(n_rows: usize, given: Option<&[f32]>) -> Result<Vec<f64>, Error> {
+    let Some(given) = given else { return Ok(vec![1.0; n_rows]) };
+    checks::expect_len(SAMPLE_WEIGHT, n_rows, given.len())?;
+    let weights: Vec<f64> = given.iter().map(|&weight| weight.into()).collect();
+    checks::expect(SAMPLE_WEIGHT, weights.iter().all(is_weight), NOT_NEGATIVE)?;
+    checks::expect(SAMPLE_WEIGHT, weights.iter().any(|&weight| weight > 0.0), "one above 0 is needed")?;
+    Ok(weights)
+}
+
+fn is_weight(weight: &f64) -> bool {
+    weight.is_finite() && *weight >= 0.0
+}
+
+pub(crate) const CLASS_WEIGHT: &str = "class_weight";
+const SAMPLE_WEIGHT: &str = "sample_weight";
+const NOT_NEGATIVE: &str = "finite numbers of at least 0 are needed";
 
 #[cfg(test)]
 mod tests {
@@ -105,29 +124,38 @@ mod tests {
     #[test]
     fn balanced_classes_weigh_the_same_together() {
         let places = [0, 0, 0, 1];
-        let balanced = Weighting { classes: ClassWeighting::Balanced, samples: Some(&[1.0, 1.0, 1.0, 3.0]) };
-        let found = balanced.weights(&places, 2, Balance::Samples).unwrap();
+        let balanced = |balance| {
+            let samples = Some(&[1.0, 1.0, 1.0, 3.0][..]);
+            Weights::new(&[0, 7], &places, samples, &ClassWeight::Balanced, balance).unwrap()
+        };
+        let found = balanced(Balance::Samples);
         assert_eq!(found.classes, [4.0 / 6.0, 2.0]);
         assert_eq!(found.samples, [1.0, 1.0, 1.0, 3.0]);
-        let found = balanced.weights(&places, 2, Balance::Weights).unwrap();
-        assert_eq!(found.classes, [1.0, 1.0]);
+        assert_eq!(found.products(&places)[3], 6.0);
+        assert_eq!(balanced(Balance::Weights).classes, [1.0, 1.0]);
     }
 
     #[test]
     fn weights_that_are_none_are_refused_by_name() {
-        let each = |weights| Weighting { classes: ClassWeighting::Each(weights), samples: None };
-        let samples = |weights| Weighting { samples: Some(weights), ..Weighting::default() };
-        for (weighting, code) in [
-            (each(&[1.0]), "am-part-length"),
-            (each(&[1.0, 0.0]), "am-part"),
-            (each(&[1.0, f64::NAN]), "am-part"),
+        let each = |weights: &[f32]| (ClassWeight::Manual(weights.to_vec()), None);
+        let samples = |weights: &'static [f32]| (ClassWeight::Uniform, Some(weights));
+        for ((class_weight, samples), code) in [
+            (each(&[1.0, -1.0]), "am-part"),
+            (each(&[1.0, f32::NAN]), "am-part"),
             (samples(&[1.0]), "am-part-length"),
             (samples(&[1.0, -1.0]), "am-part"),
             (samples(&[1.0, f32::INFINITY]), "am-part"),
-            (samples(&[1.0, 0.0]), "am-part"),
+            (samples(&[0.0, 0.0]), "am-part"),
         ] {
-            let found = weighting.weights(&[0, 1], 2, Balance::Samples).err().map(|error| error.code());
-            assert_eq!(found, Some(code), "{weighting:?}");
+            let found = Weights::new(&[0, 1], &[0, 1], samples, &class_weight, Balance::Samples);
+            assert_eq!(found.err().map(|error| error.code()), Some(code), "{class_weight:?} {samples:?}");
         }
+        for (class_weight, samples) in [each(&[1.0, 0.0]), samples(&[1.0, 0.0])] {
+            let found = Weights::new(&[0, 1], &[0, 1], samples, &class_weight, Balance::Samples).unwrap();
+            assert_eq!(found.expect_all_classes(&[0, 1]).unwrap_err().code(), "am-part");
+        }
+        // Weights are those of labels, whatever the others are.
+        let found = Weights::new(&[1, 4], &[0, 1], None, &each(&[9.0, 2.0]).0, Balance::Samples).unwrap();
+        assert_eq!(found.classes, [2.0, 1.0]);
     }
 }

@@ -10,11 +10,11 @@ use crate::error::{Error, ErrorKind};
 use crate::grow::bins::{Binned, MAX_BINS};
 use crate::grow::criterion::{Gini, Variance};
 use crate::grow::{FeatureOrder, Grower, Grown, Limits, add_importances, normalize, samples};
-use crate::logistic_regression::ClassWeight;
 use crate::matrix::Matrix;
 use crate::rng::Rng;
 use crate::tree::{Leaf, Tree, TreeNode};
 use crate::vector::Vector;
+use crate::weighting::{self, Balance, CLASS_WEIGHT, ClassWeight, Weights};
 
 /// How to train a [`DecisionTreeClassifier`] or a [`DecisionTreeRegressor`]. The defaults are scikit-learn's: the tree grows
 /// until each leaf has samples of one class, of one value, or that no feature tells apart.
@@ -57,7 +57,7 @@ impl TreeOptions {
 
     pub(crate) fn expect_no_classes(&self) -> Result<(), Error> {
         let uniform = self.class_weight == ClassWeight::Uniform;
-        checks::expect("class_weight", uniform, "there are no classes: weigh the samples")
+        checks::expect(CLASS_WEIGHT, uniform, "there are no classes: weigh the samples")
     }
 }
 
@@ -77,8 +77,13 @@ impl ClassTargets {
         class_weight: &ClassWeight,
     ) -> Result<Self, Error> {
         let (classes, places) = Classes::of_targets(x, y)?;
-        let mut weights = samples::weights(x.n_rows(), weights)?;
-        samples::weigh_classes(&mut weights, classes.labels(), &places, class_weight)?;
+        let weights = Weights::new(classes.labels(), &places, weights, class_weight, Balance::Samples)?;
+        let weights = weights.products(&places);
+        checks::expect(
+            CLASS_WEIGHT,
+            weights.iter().any(|&weight| weight > 0.0),
+            "a sample needs one above 0",
+        )?;
         Ok(Self { classes, places, weights })
     }
 
@@ -107,7 +112,7 @@ impl ValueTargets {
         if let Some(row) = y.as_slice().iter().position(|value| !value.is_finite()) {
             return Err(ErrorKind::TargetNotFinite { row }.into());
         }
-        let weights = samples::weights(x.n_rows(), weights)?;
+        let weights = weighting::of_samples(x.n_rows(), weights)?;
         let values = || y.iter().map(f64::from);
         let (mut sum, mut weight) = (0.0, 0.0);
         for (value, of_sample) in values().zip(&weights) {

@@ -12,11 +12,11 @@ use crate::gradient_boosting::{GradientBoostingClassifier, GradientBoostingRegre
 use crate::grow::bins::Binned;
 use crate::grow::criterion::{OfValue, Variance};
 use crate::grow::{ENSEMBLE_BINS, FeatureOrder, Grower, Grown, normalize, samples};
-use crate::logistic_regression::ClassWeight;
 use crate::matrix::Matrix;
 use crate::rng::Rng;
 use crate::tree::Tree;
 use crate::vector::Vector;
+use crate::weighting::{self, CLASS_WEIGHT, ClassWeight};
 
 /// How to train a [`GradientBoostingClassifier`] or a [`GradientBoostingRegressor`]. The defaults are those of scikit-learn's
 /// classes of these names.
@@ -155,7 +155,7 @@ impl GradientBoostingClassifier {
             of_classes[place as usize] += weight;
         }
         let weighted = of_classes.iter().all(|&weight| weight > 0.0);
-        checks::expect("class_weight", weighted, "every class needs a sample of a weight above 0")?;
+        checks::expect(CLASS_WEIGHT, weighted, "every class needs a sample of a weight above 0")?;
         let loss = Loss::of_classes(&targets.places, n_classes);
         let (boosted, report) = fit(x, &loss, &targets.weights, &targets.places, options)?;
         Ok((Self::of(targets.classes, boosted)?, report))
@@ -191,7 +191,7 @@ impl GradientBoostingRegressor {
         if let Some(row) = y.as_slice().iter().position(|value| !value.is_finite()) {
             return Err(ErrorKind::TargetNotFinite { row }.into());
         }
-        let weights = samples::weights(x.n_rows(), weights)?;
+        let weights = weighting::of_samples(x.n_rows(), weights)?;
         let loss = Loss::Squared { y: y.iter().map(f64::from).collect() };
         let (boosted, report) = fit(x, &loss, &weights, &vec![0; x.n_rows()], options)?;
         Ok((Self::of(boosted)?, report))

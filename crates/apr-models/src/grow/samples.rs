@@ -1,57 +1,9 @@
-//! Weights of samples, and samples drawn at random.
+//! Samples drawn at random.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::checks;
-use crate::error::Error;
-use crate::logistic_regression::ClassWeight;
 use crate::rng::Rng;
-
-/// Weights of samples as `f64`, 1 where none are given.
-///
-/// # Errors
-///
-/// [`ErrorKind::PartLength`](crate::ErrorKind::PartLength), [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) for
-/// weights that are negative or not finite, or all 0.
-pub(crate) fn weights(n_rows: usize, given: Option<&[f32]>) -> Result<Vec<f64>, Error> {
-    let Some(given) = given else { return Ok(vec![1.0; n_rows]) };
-    checks::expect_len(SAMPLE_WEIGHT, n_rows, given.len())?;
-    let valid = given.iter().all(|&weight| weight.is_finite() && weight >= 0.0);
-    checks::expect(SAMPLE_WEIGHT, valid, "finite numbers of at least 0 are needed")?;
-    checks::expect(SAMPLE_WEIGHT, given.iter().any(|&weight| weight > 0.0), "one above 0 is needed")?;
-    Ok(given.iter().map(|&weight| weight.into()).collect())
-}
-
-/// Multiplies the weight of each sample by that of its class; `places` are those of their labels.
-///
-/// # Errors
-///
-/// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) for weights that are negative or not finite, or leave no
-/// sample any.
-pub(crate) fn weigh_classes(
-    weights: &mut [f64],
-    labels: &[usize],
-    places: &[u32],
-    class_weight: &ClassWeight,
-) -> Result<(), Error> {
-    let of_classes: Vec<f64> = match class_weight {
-        ClassWeight::Uniform => return Ok(()),
-        ClassWeight::Balanced => {
-            let mut counts = vec![0.0_f64; labels.len()];
-            places.iter().for_each(|&place| counts[place as usize] += 1.0);
-            let all = places.len() as f64;
-            counts.iter().map(|count| all / (labels.len() as f64 * count)).collect()
-        }
-        ClassWeight::Manual(given) => {
-            let valid = given.iter().all(|&weight| weight.is_finite() && weight >= 0.0);
-            checks::expect(CLASS_WEIGHT, valid, "finite numbers of at least 0 are needed")?;
-            labels.iter().map(|&label| given.get(label).map_or(1.0, |&weight| weight.into())).collect()
-        }
-    };
-    weights.iter_mut().zip(places).for_each(|(weight, &place)| *weight *= of_classes[place as usize]);
-    checks::expect(CLASS_WEIGHT, weights.iter().any(|&weight| weight > 0.0), "a sample needs one above 0")
-}
 
 /// The samples that count.
 pub(crate) fn weighted_rows(weights: &[f64]) -> Vec<u32> {
@@ -111,6 +63,3 @@ pub(crate) fn set_aside(rows: &mut Vec<u32>, groups: &[u32], share: f64, rng: &m
     aside.sort_unstable();
     aside
 }
-
-const SAMPLE_WEIGHT: &str = "sample_weight";
-const CLASS_WEIGHT: &str = "class_weight";

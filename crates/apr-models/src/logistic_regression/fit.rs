@@ -5,12 +5,13 @@ use alloc::vec::Vec;
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 
-use super::{ClassWeight, sigmoid};
+use super::sigmoid;
 use crate::checks;
 use crate::error::{Error, ErrorKind, Parameter};
 use crate::linear::Plane;
 use crate::matrix::Matrix;
 use crate::vector::Vector;
+use crate::weighting::{self, CLASS_WEIGHT, ClassWeight};
 
 pub(super) struct Settings<'s> {
     pub(super) max_iter: usize,
@@ -25,8 +26,13 @@ const GAIN: f64 = 1e-4;
 /// Halvings of a step before rounding is all there is to gain.
 const HALVINGS: u32 = 40;
 
-pub(super) fn fit(x: &Matrix, y: &[usize], settings: &Settings<'_>) -> Result<Plane, Error> {
-    let problem = Problem::new(x, y, settings)?;
+pub(super) fn fit(
+    x: &Matrix,
+    y: &[usize],
+    weights: Option<&[f32]>,
+    settings: &Settings<'_>,
+) -> Result<Plane, Error> {
+    let problem = Problem::new(x, y, weights, settings)?;
     let mut weights = DVector::zeros(x.n_cols() + 1);
     let mut loss = problem.loss(&weights);
     for _ in 0..settings.max_iter {
@@ -62,13 +68,18 @@ struct Problem<'x> {
     means: Vec<f64>,
     /// Standard deviations; 1 for a constant feature.
     units: Vec<f64>,
-    /// What samples of the two classes count.
-    class_weights: [f64; 2],
+    /// What each sample counts.
+    sample_weights: Vec<f64>,
     l2_penalty: f64,
 }
 
 impl<'x> Problem<'x> {
-    fn new(x: &'x Matrix, y: &'x [usize], settings: &Settings<'_>) -> Result<Self, Error> {
+    fn new(
+        x: &'x Matrix,
+        y: &'x [usize],
+        weights: Option<&[f32]>,
+        settings: &Settings<'_>,
+    ) -> Result<Self, Error> {
         if y.len() != x.n_rows() {
             return Err(ErrorKind::TargetLength { n_rows: x.n_rows(), given: y.len() }.into());
         }
@@ -85,10 +96,12 @@ impl<'x> Problem<'x> {
             ClassWeight::Uniform | ClassWeight::Balanced => 1.0,
             ClassWeight::Manual(weights) => weights.get(class).map_or(1.0, |&weight| weight.into()),
         });
-        let parts = [("class_weight", class_weights[0]), ("class_weight", class_weights[1])];
+        let parts = class_weights.map(|weight| (CLASS_WEIGHT, weight));
         for (part, value) in parts.into_iter().chain([("l2_penalty", settings.l2_penalty)]) {
             checks::expect_not_negative(part, value)?;
         }
+        let mut sample_weights = weighting::of_samples(y.len(), weights)?;
+        sample_weights.iter_mut().zip(y).for_each(|(weight, &class)| *weight *= class_weights[class]);
 
         let n_rows = x.n_rows() as f64;
         let mut means = vec![0.0; x.n_cols()];
@@ -108,18 +121,18 @@ impl<'x> Problem<'x> {
             if deviation > 1e-12 * mean.abs() { deviation } else { 1.0 }
         };
         let units = squares.iter().zip(&means).map(unit).collect();
-        Ok(Self { x, y, means, units, class_weights, l2_penalty: settings.l2_penalty })
+        Ok(Self { x, y, means, units, sample_weights, l2_penalty: settings.l2_penalty })
     }
 
     /// The samples in units, each with a 1 for the intercept, with class and weight.
     fn for_each(&self, mut visit: impl FnMut(&[f64], usize, f64)) {
         let mut sample = vec![1.0; self.x.n_cols() + 1];
-        for (row, &class) in self.x.rows().zip(self.y) {
+        for ((row, &class), &weight) in self.x.rows().zip(self.y).zip(&self.sample_weights) {
             let scaled = row.iter().zip(&self.means).zip(&self.units);
             for (place, ((&value, mean), unit)) in sample.iter_mut().zip(scaled) {
                 *place = (f64::from(value) - mean) / unit;
             }
-            visit(&sample, class, self.class_weights[class]);
+            visit(&sample, class, weight);
         }
     }
 
@@ -218,7 +231,7 @@ mod tests {
         let x = Matrix::from_vec(100, 3, values).expect("whole rows");
         let y: Vec<usize> = x.rows().map(|row| usize::from(f64::from(row[0]) + rng.normal() > 0.0)).collect();
         for penalty in [0.0, 1e-3, 1.0] {
-            let plane = fit(&x, &y, &settings(penalty)).expect("well posed");
+            let plane = fit(&x, &y, None, &settings(penalty)).expect("well posed");
             let mut slopes = [0.0; 4];
             for (row, &class) in x.rows().zip(&y) {
                 let miss = sigmoid(plane.value(row).expect("three features")) - class as f64;
@@ -236,13 +249,13 @@ mod tests {
     fn separable_repeated_and_constant_features_end_with_finite_weights() {
         let x = Matrix::from_vec(4, 3, vec![1.0, 1.0, 7.0, 2.0, 2.0, 7.0, 3.0, 3.0, 7.0, 4.0, 4.0, 7.0])
             .expect("whole rows");
-        let plane = fit(&x, &[0, 0, 1, 1], &settings(0.0)).expect("bounded");
+        let plane = fit(&x, &[0, 0, 1, 1], None, &settings(0.0)).expect("bounded");
         assert!(plane.value(&[2.4, 2.4, 7.0]).expect("three") < 0.0);
         assert!(plane.value(&[2.6, 2.6, 7.0]).expect("three") > 0.0);
         let (first, second) = (plane.coefficients()[0], plane.coefficients()[1]);
         assert!((first - second).abs() < 1e-3 * first.abs(), "{first} {second}");
         // One class alone: only the constant term has anything to say.
-        let plane = fit(&x, &[1; 4], &settings(0.1)).expect("bounded");
+        let plane = fit(&x, &[1; 4], None, &settings(0.1)).expect("bounded");
         assert!(plane.value(&[0.0, 0.0, 0.0]).expect("three") > 5.0);
     }
 }

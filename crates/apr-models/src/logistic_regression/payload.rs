@@ -6,10 +6,11 @@
 
 use apr_container::{Error, PayloadLayout, PayloadReader, PayloadWriter, ViewPayload};
 
-use super::{ClassWeight, FitMode, LogisticRegression, LogisticRegressionView};
+use super::{FitMode, LogisticRegression, LogisticRegressionView};
 use crate::linear::{Plane, PlaneView};
 use crate::payload::fields::read;
 use crate::payload::values::skip_list;
+use crate::weighting::ClassWeight;
 
 fn has_training(layout: PayloadLayout) -> bool {
     layout >= PayloadLayout::V0_72

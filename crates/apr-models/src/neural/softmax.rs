@@ -13,34 +13,35 @@ use crate::matrix::Matrix;
 use crate::neural::{Activation, Dense, NeuralSequential};
 use crate::newton::{Smooth, minimize};
 use crate::standard::Standardized;
-use crate::weighting::{Balance, Weighting};
+use crate::weighting::{Balance, ClassWeight, Weights};
 
 /// How to train a softmax regression.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SoftmaxOptions<'w> {
+#[derive(Clone, Debug, PartialEq)]
+pub struct SoftmaxOptions {
     /// Weight of the errors against that of the penalty, scikit-learn's `C`: above 0, infinite for no penalty.
     pub c: f64,
     /// Most steps of Newton's method.
     pub max_iter: usize,
     /// Norm of the gradient at which to stop, as a fraction of that before the first step.
     pub tol: f64,
-    /// Weights of classes and samples.
-    pub weighting: Weighting<'w>,
+    /// Weights of the classes, above 0.
+    pub class_weight: ClassWeight,
 }
 
 /// `c` 1, at most 100 steps, a tolerance of 1e-5, equal weights.
-impl Default for SoftmaxOptions<'_> {
+impl Default for SoftmaxOptions {
     fn default() -> Self {
-        Self { c: 1.0, max_iter: 100, tol: 1e-5, weighting: Weighting::default() }
+        Self { c: 1.0, max_iter: 100, tol: 1e-5, class_weight: ClassWeight::Uniform }
     }
 }
 
 pub(super) fn fit(
     x: &Matrix,
     y: &[usize],
-    options: &SoftmaxOptions<'_>,
+    weights: Option<&[f32]>,
+    options: &SoftmaxOptions,
 ) -> Result<(NeuralSequential, Convergence), Error> {
-    let &SoftmaxOptions { c, max_iter, tol, weighting } = options;
+    let &SoftmaxOptions { c, max_iter, tol, ref class_weight } = options;
     checks::expect("c", c > 0.0, "a number above 0 is needed")?;
     checks::expect("max_iter", max_iter > 0, "at least 1 is needed")?;
     checks::expect_not_negative("tol", tol)?;
@@ -52,10 +53,9 @@ pub(super) fn fit(
     if let Some(row) = y.iter().position(|&label| label >= n_classes) {
         return Err(ErrorKind::Label { row, problem: "classes must be numbered from 0 without gaps" }.into());
     }
-    let weights = weighting.weights(&places, n_classes, Balance::Weights)?;
-    let weights =
-        places.iter().zip(&weights.samples).map(|(&place, &weight)| weight * weights.classes[place as usize]);
-    let weights: Vec<f64> = weights.collect();
+    let weights = Weights::new(classes.labels(), &places, weights, class_weight, Balance::Weights)?;
+    weights.expect_all_classes(&places)?;
+    let weights = weights.products(&places);
     let samples = Standardized::new(x)?;
     // Of two classes only the difference of their coefficients matters. Twice the penalty makes that the
     // coefficients of scikit-learn, which has a single row of them.

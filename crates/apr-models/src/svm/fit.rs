@@ -13,14 +13,14 @@ use crate::kernels::training::{dot, squared_distance, vectorized};
 use crate::matrix::Matrix;
 use crate::svm::smo::{self, Kernel};
 use crate::svm::{KernelParts, Svm, SvmKernel};
-use crate::weighting::{Balance, Weighting};
+use crate::weighting::{Balance, ClassWeight, Weights};
 
 /// Values of the kernel matrix that are kept: 200 MB.
 const CACHED: usize = 25_000_000;
 
 /// How to train an [`Svm`] with a kernel function.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct KernelSvmOptions<'w> {
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelSvmOptions {
     /// The kernel function.
     pub kernel: SvmKernel,
     /// Largest coefficient of a support vector, scikit-learn's `C`: finite and above 0.
@@ -29,16 +29,15 @@ pub struct KernelSvmOptions<'w> {
     pub tol: f64,
     /// Most steps for a pair of classes, each of which changes two coefficients.
     pub max_iter: usize,
-    /// Weights of classes and samples; samples of weight 0 are left out.
-    pub weighting: Weighting<'w>,
+    /// Weights of the classes, above 0.
+    pub class_weight: ClassWeight,
 }
 
-impl KernelSvmOptions<'_> {
+impl KernelSvmOptions {
     /// `c` 1, a tolerance of 1e-3, at most 10 million steps, equal weights.
     #[must_use]
     pub const fn new(kernel: SvmKernel) -> Self {
-        let weighting = Weighting { classes: crate::weighting::ClassWeighting::Uniform, samples: None };
-        Self { kernel, c: 1.0, tol: 1e-3, max_iter: 10_000_000, weighting }
+        Self { kernel, c: 1.0, tol: 1e-3, max_iter: 10_000_000, class_weight: ClassWeight::Uniform }
     }
 }
 
@@ -63,9 +62,10 @@ impl SvmKernel {
 pub(super) fn fit(
     x: &Matrix,
     y: &[usize],
-    options: &KernelSvmOptions<'_>,
+    weights: Option<&[f32]>,
+    options: &KernelSvmOptions,
 ) -> Result<(Svm, Convergence), Error> {
-    let &KernelSvmOptions { kernel, c, tol, max_iter, weighting } = options;
+    let &KernelSvmOptions { kernel, c, tol, max_iter, ref class_weight } = options;
     checks::expect("c", c.is_finite() && c > 0.0, "a finite number above 0 is needed")?;
     checks::expect("tol", tol.is_finite() && tol > 0.0, "a finite number above 0 is needed")?;
     checks::expect("max_iter", max_iter > 0, "at least 1 is needed")?;
@@ -78,7 +78,8 @@ pub(super) fn fit(
         return Err(ErrorKind::PartLength { part: "classes", expected: 2, found: k }.into());
     }
     checks::expect_finite_rows(x.as_slice(), x.n_cols())?;
-    let weights = weighting.weights(&places, k, Balance::Samples)?;
+    let weights = Weights::new(classes.labels(), &places, weights, class_weight, Balance::Samples)?;
+    weights.expect_all_classes(&places)?;
 
     // Rows of each class in order, without those that do not count.
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); k];

@@ -12,35 +12,36 @@ use crate::matrix::Matrix;
 use crate::newton::{Smooth, minimize};
 use crate::standard::Standardized;
 use crate::svm::{LinearParts, Svm};
-use crate::weighting::{Balance, Weighting};
+use crate::weighting::{Balance, ClassWeight, Weights};
 
 /// How to train a linear [`Svm`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LinearSvmOptions<'w> {
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinearSvmOptions {
     /// Weight of the errors against that of the penalty, scikit-learn's `C`: finite and above 0.
     pub c: f64,
     /// Most steps of Newton's method for a class.
     pub max_iter: usize,
     /// Norm of the gradient at which to stop, as a fraction of that before the first step.
     pub tol: f64,
-    /// Weights of classes and samples. With more than two classes the weight of a class is that of its samples when it
-    /// is the one against the rest; the rest has the weight 1, as in liblinear.
-    pub weighting: Weighting<'w>,
+    /// Weights of the classes, above 0. With more than two classes the weight of a class is that of its samples when it is the
+    /// one against the rest; the rest has the weight 1, as in liblinear.
+    pub class_weight: ClassWeight,
 }
 
 /// `c` 1, at most 1000 steps, a tolerance of 1e-5, equal weights.
-impl Default for LinearSvmOptions<'_> {
+impl Default for LinearSvmOptions {
     fn default() -> Self {
-        Self { c: 1.0, max_iter: 1000, tol: 1e-5, weighting: Weighting::default() }
+        Self { c: 1.0, max_iter: 1000, tol: 1e-5, class_weight: ClassWeight::Uniform }
     }
 }
 
 pub(super) fn fit(
     x: &Matrix,
     y: &[usize],
-    options: &LinearSvmOptions<'_>,
+    weights: Option<&[f32]>,
+    options: &LinearSvmOptions,
 ) -> Result<(Svm, Convergence), Error> {
-    let &LinearSvmOptions { c, max_iter, tol, weighting } = options;
+    let &LinearSvmOptions { c, max_iter, tol, ref class_weight } = options;
     checks::expect("c", c.is_finite() && c > 0.0, "a finite number above 0 is needed")?;
     checks::expect("max_iter", max_iter > 0, "at least 1 is needed")?;
     checks::expect_not_negative("tol", tol)?;
@@ -49,7 +50,8 @@ pub(super) fn fit(
     if n_classes < 2 {
         return Err(ErrorKind::PartLength { part: "classes", expected: 2, found: n_classes }.into());
     }
-    let weights = weighting.weights(&places, n_classes, Balance::Weights)?;
+    let weights = Weights::new(classes.labels(), &places, weights, class_weight, Balance::Weights)?;
+    weights.expect_all_classes(&places)?;
     let samples = Standardized::new(x)?;
 
     let n_planes = if n_classes == 2 { 1 } else { n_classes };

@@ -1,8 +1,8 @@
 //! Weights of classes and samples in trainings, and samples that are hard to learn from.
 
 use apr_models::{
-    Activation, ClassWeighting, ErrorKind, KernelSvmOptions, LinearSvmOptions, Matrix, NeuralSequential,
-    SoftmaxOptions, Svm, SvmKernel, Weighting,
+    Activation, ClassWeight, ErrorKind, KernelSvmOptions, LinearSvmOptions, LogisticRegression, Matrix,
+    NeuralSequential, SoftmaxOptions, Svm, SvmKernel,
 };
 use proptest::prelude::*;
 
@@ -24,10 +24,37 @@ fn repeated(x: &Matrix, y: &[usize], weights: &[f32]) -> (Matrix, Vec<usize>) {
     (Matrix::from_vec(rows().count(), x.n_cols(), values).unwrap(), rows().map(|row| y[row]).collect())
 }
 
-/// Decision values of the samples by each of the three trainings.
-fn decisions(x: &Matrix, y: &[usize], weighting: Weighting<'_>, at: &Matrix) -> [Vec<f64>; 3] {
-    let softmax = SoftmaxOptions { weighting, tol: 1e-9, ..SoftmaxOptions::default() };
-    let (softmax, _) = NeuralSequential::softmax_regression(x, y, &softmax).unwrap();
+/// Decision values of the samples by each of the four trainings.
+fn decisions(
+    (x, y, weights): (&Matrix, &[usize], Option<&[f32]>),
+    class_weight: &ClassWeight,
+    at: &Matrix,
+) -> [Vec<f64>; 4] {
+    let class_weight = || class_weight.clone();
+    let softmax = SoftmaxOptions { class_weight: class_weight(), tol: 1e-9, ..SoftmaxOptions::default() };
+    let linear = LinearSvmOptions { class_weight: class_weight(), tol: 1e-9, ..LinearSvmOptions::default() };
+    let kernel = KernelSvmOptions::new(SvmKernel::Rbf { gamma: 0.3 });
+    let kernel = KernelSvmOptions { class_weight: class_weight(), tol: 1e-7, ..kernel };
+    let mut logistic =
+        LogisticRegression::new().with_class_weight(class_weight()).with_l2_penalty(1.0 / y.len() as f32);
+    let ((softmax, _), (linear, _), (kernel, _)) = match weights {
+        None => {
+            logistic.fit(x, y).unwrap();
+            (
+                NeuralSequential::softmax_regression(x, y, &softmax).unwrap(),
+                Svm::fit_linear(x, y, &linear).unwrap(),
+                Svm::fit_kernel(x, y, &kernel).unwrap(),
+            )
+        }
+        Some(weights) => {
+            logistic.fit_weighted(x, y, weights).unwrap();
+            (
+                NeuralSequential::softmax_regression_weighted(x, y, weights, &softmax).unwrap(),
+                Svm::fit_linear_weighted(x, y, weights, &linear).unwrap(),
+                Svm::fit_kernel_weighted(x, y, weights, &kernel).unwrap(),
+            )
+        }
+    };
     let layer = &softmax.layers()[0];
     assert_eq!(layer.activation(), Activation::Softmax);
     let score = |row: &[f32], class: usize| {
@@ -35,15 +62,15 @@ fn decisions(x: &Matrix, y: &[usize], weighting: Weighting<'_>, at: &Matrix) -> 
         f64::from(layer.bias()[class]) + products.sum::<f64>()
     };
     let softmax = at.rows().map(|row| score(row, 1) - score(row, 0)).collect();
-    let linear = LinearSvmOptions { weighting, tol: 1e-9, ..LinearSvmOptions::default() };
-    let (linear, _) = Svm::fit_linear(x, y, &linear).unwrap();
-    let kernel =
-        KernelSvmOptions { weighting, tol: 1e-7, ..KernelSvmOptions::new(SvmKernel::Rbf { gamma: 0.3 }) };
-    let (kernel, _) = Svm::fit_kernel(x, y, &kernel).unwrap();
-    [softmax, linear.decision_function(at).unwrap(), kernel.decision_function(at).unwrap()]
+    let value = |row: &[f32]| -> f64 {
+        let products = logistic.coefficients().iter().zip(row).map(|(w, &x)| f64::from(w) * f64::from(x));
+        f64::from(logistic.intercept()) + products.sum::<f64>()
+    };
+    let logistic = at.rows().map(value).collect();
+    [softmax, linear.decision_function(at).unwrap(), kernel.decision_function(at).unwrap(), logistic]
 }
 
-fn assert_close(found: &[Vec<f64>; 3], expected: &[Vec<f64>; 3]) {
+fn assert_close(found: &[Vec<f64>], expected: &[Vec<f64>]) {
     for (training, (found, expected)) in found.iter().zip(expected).enumerate() {
         for (found, expected) in found.iter().zip(expected) {
             assert!((found - expected).abs() < 1e-4, "{training}: {found} {expected}");
@@ -54,11 +81,12 @@ fn assert_close(found: &[Vec<f64>; 3], expected: &[Vec<f64>; 3]) {
 #[test]
 fn a_weight_counts_as_that_many_samples() {
     let (x, y, weights) = overlapping();
-    let weighting = Weighting { samples: Some(&weights), ..Weighting::default() };
+    let found = decisions((&x, &y, Some(&weights)), &ClassWeight::Uniform, &x);
     let (more, labels) = repeated(&x, &y, &weights);
-    let expected = decisions(&more, &labels, Weighting::default(), &x);
-    assert_close(&decisions(&x, &y, weighting, &x), &expected);
-    let plain = decisions(&x, &y, Weighting::default(), &x);
+    let expected = decisions((&more, &labels, None), &ClassWeight::Uniform, &x);
+    // The loss of a logistic regression is divided by the number of samples, its penalty is not.
+    assert_close(&found, &expected);
+    let plain = decisions((&x, &y, None), &ClassWeight::Uniform, &x);
     assert!((plain[2][0] - expected[2][0]).abs() > 1e-3, "weights matter");
 }
 
@@ -67,12 +95,14 @@ fn a_weight_counts_as_that_many_samples() {
 fn balanced_classes_weigh_their_inverse_frequency() {
     let (x, y, _) = overlapping();
     let each = [70.0 / 40.0, 70.0 / 100.0];
-    let weights: Vec<f32> = y.iter().map(|&class| each[class] as f32).collect();
-    let by_samples = Weighting { samples: Some(&weights), ..Weighting::default() };
-    let expected = decisions(&x, &y, by_samples, &x);
-    for classes in [ClassWeighting::Balanced, ClassWeighting::Each(&each)] {
-        assert_close(&decisions(&x, &y, Weighting { classes, samples: None }, &x), &expected);
-    }
+    let weights: Vec<f32> = y.iter().map(|&class| each[class]).collect();
+    let expected = decisions((&x, &y, Some(&weights)), &ClassWeight::Uniform, &x);
+    assert_close(&decisions((&x, &y, None), &ClassWeight::Manual(each.to_vec()), &x), &expected);
+    let balanced = decisions((&x, &y, None), &ClassWeight::Balanced, &x);
+    assert_close(&balanced[..3], &expected[..3]);
+    // aprender's, whose weights of classes are the roots of those.
+    let roots = ClassWeight::Manual(each.map(f32::sqrt).to_vec());
+    assert_close(&balanced[3..], &decisions((&x, &y, None), &roots, &x)[3..]);
 }
 
 #[test]
@@ -81,29 +111,29 @@ fn one_class_and_settings_out_of_range_are_refused() {
     let softmax = |y: &[usize], options| NeuralSequential::softmax_regression(&x, y, &options).err().unwrap();
     let linear = |y: &[usize], options| Svm::fit_linear(&x, y, &options).err().unwrap();
     let kernel = |y: &[usize], options| Svm::fit_kernel(&x, y, &options).err().unwrap();
-    let plain = KernelSvmOptions::new(SvmKernel::Linear);
     for error in [
         softmax(&[0; 3], SoftmaxOptions::default()),
         linear(&[4; 3], LinearSvmOptions::default()),
-        kernel(&[4; 3], plain),
+        kernel(&[4; 3], KernelSvmOptions::new(SvmKernel::Linear)),
     ] {
         assert!(matches!(error.kind(), ErrorKind::PartLength { part: "classes", .. }), "{error}");
     }
     assert_eq!(softmax(&[0, 2, 2], SoftmaxOptions::default()).code(), "am-label");
     assert_eq!(linear(&[0, 1], LinearSvmOptions::default()).code(), "am-target-length");
     let y = [0, 1, 1];
-    let (s, l) = (SoftmaxOptions::default(), LinearSvmOptions::default());
+    let (s, l) = (SoftmaxOptions::default, LinearSvmOptions::default);
+    let plain = || KernelSvmOptions::new(SvmKernel::Linear);
     for (error, part) in [
-        (softmax(&y, SoftmaxOptions { c: 0.0, ..s }), "c"),
-        (softmax(&y, SoftmaxOptions { max_iter: 0, ..s }), "max_iter"),
-        (softmax(&y, SoftmaxOptions { tol: f64::NAN, ..s }), "tol"),
-        (linear(&y, LinearSvmOptions { c: f64::INFINITY, ..l }), "c"),
-        (linear(&y, LinearSvmOptions { max_iter: 0, ..l }), "max_iter"),
-        (linear(&y, LinearSvmOptions { tol: -1.0, ..l }), "tol"),
-        (kernel(&y, KernelSvmOptions { c: f64::NAN, ..plain }), "c"),
-        (kernel(&y, KernelSvmOptions { max_iter: 0, ..plain }), "max_iter"),
-        (kernel(&y, KernelSvmOptions { tol: 0.0, ..plain }), "tol"),
-        (kernel(&y, KernelSvmOptions { kernel: SvmKernel::Rbf { gamma: -1.0 }, ..plain }), "gamma"),
+        (softmax(&y, SoftmaxOptions { c: 0.0, ..s() }), "c"),
+        (softmax(&y, SoftmaxOptions { max_iter: 0, ..s() }), "max_iter"),
+        (softmax(&y, SoftmaxOptions { tol: f64::NAN, ..s() }), "tol"),
+        (linear(&y, LinearSvmOptions { c: f64::INFINITY, ..l() }), "c"),
+        (linear(&y, LinearSvmOptions { max_iter: 0, ..l() }), "max_iter"),
+        (linear(&y, LinearSvmOptions { tol: -1.0, ..l() }), "tol"),
+        (kernel(&y, KernelSvmOptions { c: f64::NAN, ..plain() }), "c"),
+        (kernel(&y, KernelSvmOptions { max_iter: 0, ..plain() }), "max_iter"),
+        (kernel(&y, KernelSvmOptions { tol: 0.0, ..plain() }), "tol"),
+        (kernel(&y, KernelSvmOptions { kernel: SvmKernel::Rbf { gamma: -1.0 }, ..plain() }), "gamma"),
     ] {
         assert!(
             matches!(error.kind(), ErrorKind::PartInvalid { part: found, .. } if *found == part),
@@ -111,10 +141,10 @@ fn one_class_and_settings_out_of_range_are_refused() {
         );
     }
     let x = Matrix::from_vec(2, 1, vec![1.0, f32::NAN]).unwrap();
-    assert_eq!(Svm::fit_linear(&x, &[0, 1], &l).err().unwrap().code(), "am-feature-not-finite");
-    assert_eq!(Svm::fit_kernel(&x, &[0, 1], &plain).err().unwrap().code(), "am-feature-not-finite");
+    assert_eq!(Svm::fit_linear(&x, &[0, 1], &l()).err().unwrap().code(), "am-feature-not-finite");
+    assert_eq!(Svm::fit_kernel(&x, &[0, 1], &plain()).err().unwrap().code(), "am-feature-not-finite");
     assert_eq!(
-        NeuralSequential::softmax_regression(&x, &[0, 1], &s).err().unwrap().code(),
+        NeuralSequential::softmax_regression(&x, &[0, 1], &s()).err().unwrap().code(),
         "am-feature-not-finite"
     );
 }

@@ -11,6 +11,7 @@ mod scaling;
 mod trees;
 mod validation;
 mod vectors;
+mod weights;
 
 use std::path::{Path, PathBuf};
 

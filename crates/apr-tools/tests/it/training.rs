@@ -120,6 +120,45 @@ fn support_vectors_have_classes_and_decisions() {
 }
 
 #[test]
+fn weights_of_classes_and_samples_decide_where_the_table_contradicts_itself() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write("odd.csv", b"x,k,w\n0,a,1\n0,b,5\n0,a,1\n1,a,5\n1,b,1\n1,b,1\n");
+    for algorithm in [
+        &["softmax"][..],
+        &["logistic-regression"],
+        &["svm", "--kernel", "linear"],
+        &["svm", "--kernel", "rbf"],
+    ] {
+        let answers = |options: &[&str]| {
+            let args = ["--data", "odd.csv", "--target", "k", "-o", "w.apr", "--force"];
+            let report = train(&sandbox, &[algorithm, &args, options].concat());
+            assert_eq!(report["features"], json!(["x"]), "{algorithm:?}");
+            let found = lines(&sandbox, &["w.apr", "-i", "odd.csv"]);
+            (found[0].clone() + &found[3], report)
+        };
+        let plain = &["--drop", "w"];
+        assert_eq!(answers(plain).0, "ab", "{algorithm:?}");
+        let (found, report) = answers(&["--sample-weight", "w"]);
+        assert_eq!((found.as_str(), &report["hyperparameters"]["sample_weight"]), ("ba", &json!("w")));
+        let (found, report) = answers(&["--drop", "w", "--class-weight", "b=40"]);
+        assert_eq!((found.as_str(), &report["hyperparameters"]["class_weight"]), ("bb", &json!("b=40")));
+        assert_eq!(answers(&["--drop", "w", "--class-weight", "uniform"]).0, "ab", "{algorithm:?}");
+        let rare = ["train", algorithm[0], "--class-weight", "c=2", "--data", "odd.csv", "--target", "k"];
+        let ran = sandbox.run(&[&rare[..], &["-o", "no.apr"]].concat());
+        assert!(ran.exit == 2 && ran.stderr.contains("no class `c`"), "{}", ran.stderr);
+    }
+    // Two of the rare class beside one of each at the same place.
+    sandbox.write("rare.csv", b"x,k\n0,a\n0,a\n0,a\n0,a\n0,b\n0,b\n9,a\n9,a\n");
+    for (weights, expected) in [("uniform", "a"), ("balanced", "b")] {
+        for algorithm in ["softmax", "logistic-regression"] {
+            let args = ["--data", "rare.csv", "--target", "k", "-o", "r.apr", "--force", "--class-weight"];
+            train(&sandbox, &[&[algorithm][..], &args, &[weights]].concat());
+            assert_eq!(lines(&sandbox, &["r.apr", "-i", "rare.csv"])[0], expected, "{algorithm} {weights}");
+        }
+    }
+}
+
+#[test]
 fn numbers_are_classes_if_that_is_asked_for() {
     let sandbox = Sandbox::with_models();
     sandbox.write("n.csv", b"x,y\n0,10\n0.1,10\n5,9\n5.1,9\n0.2,10\n4.9,9\n");

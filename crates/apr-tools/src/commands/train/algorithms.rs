@@ -2,7 +2,7 @@
 
 use apr_container::{Map, Value};
 use apr_models::{
-    AnyModel, CountVectorizer, CountVectorizerOptions, DocumentCount, KMeans, LinearRegression,
+    AnyModel, ClassWeight, CountVectorizer, CountVectorizerOptions, DocumentCount, KMeans, LinearRegression,
     LogisticRegression, MixtureOfExperts, MoeConfig, MoeTraining, NaiveBayes, NaiveBayesOptions, NgramLm,
     NgramLmOptions, Pca, PcaOptions, PcaScaling, Ridge, SoftmaxGating, TextRules, TfIdf, TfIdfOptions,
 };
@@ -13,9 +13,10 @@ use super::data::{Columns, Data, Needs};
 use super::linear::{self, ElasticNetArgs, LassoArgs, SoftmaxArgs};
 use super::network::{self, MlpArgs};
 use super::recommender::RecommenderArgs;
-use super::trees::{self, BoostingArgs, DecisionTreeArgs, IsolationForestArgs, RandomForestArgs, TargetArgs};
+use super::trees::{self, BoostingArgs, DecisionTreeArgs, IsolationForestArgs, RandomForestArgs};
 use super::validation::ValidationArgs;
 use super::vectors::{self, KnnArgs, SvmArgs};
+use super::weights::WeightArgs;
 use super::{CommonArgs, Trained};
 use crate::error::{CODE_USAGE, Failure};
 
@@ -204,6 +205,8 @@ pub(super) struct LogisticRegressionArgs {
     /// Maximum number of iterations.
     #[arg(long, value_name = "N", default_value = "100", help_heading = SETTINGS)]
     max_iter: usize,
+    #[command(flatten)]
+    weights: WeightArgs,
 }
 
 #[derive(Debug, Args)]
@@ -309,14 +312,17 @@ impl Algorithm {
                 args.job("elastic-net", Needs::Numbers, |args, data, _| linear::elastic_net(args, data))
             }
             Self::LogisticRegression(args) => {
-                args.job("logistic-regression", Needs::Classes, |args, data, _| {
-                    logistic_regression(args, data)
-                })
+                let of = (Needs::Classes, args.settings.weights.column());
+                args.weighted_job("logistic-regression", of, |args, data, _| logistic_regression(args, data))
             }
             Self::Softmax(args) => {
-                args.job("softmax", Needs::Classes, |args, data, _| linear::softmax(args, data))
+                let of = (Needs::Classes, args.settings.weights.column());
+                args.weighted_job("softmax", of, |args, data, _| linear::softmax(args, data))
             }
-            Self::Svm(args) => args.job("svm", Needs::Classes, |args, data, _| vectors::svm(args, data)),
+            Self::Svm(args) => {
+                let of = (Needs::Classes, args.settings.weights.column());
+                args.weighted_job("svm", of, |args, data, _| vectors::svm(args, data))
+            }
             Self::Knn(args) => {
                 args.job("knn", args.settings.needs(), |args, data, _| vectors::knn(args, data))
             }
@@ -325,13 +331,13 @@ impl Algorithm {
             }
             Self::Mlp(args) => args.job("mlp", args.settings.needs(), network::train),
             Self::DecisionTree(args) => {
-                args.weighted_job("decision-tree", &args.settings.target, trees::decision_tree)
+                args.weighted_job("decision-tree", args.settings.target.asked(), trees::decision_tree)
             }
             Self::RandomForest(args) => {
-                args.weighted_job("random-forest", args.settings.target(), trees::random_forest)
+                args.weighted_job("random-forest", args.settings.target().asked(), trees::random_forest)
             }
             Self::GradientBoosting(args) => {
-                args.weighted_job("gradient-boosting", &args.settings.target, trees::gradient_boosting)
+                args.weighted_job("gradient-boosting", args.settings.target.asked(), trees::gradient_boosting)
             }
             Self::Moe(args) => args.job("moe", Needs::Numbers, mixture),
             Self::KMeans(args) => args.job("kmeans", kmeans),
@@ -355,15 +361,11 @@ type TrainSeeded<S> = fn(&S, &Data, u64) -> Result<Trained, Failure>;
 
 impl<S: Args> Supervised<S> {
     fn job(&self, name: &'static str, needs: Needs, train: TrainSeeded<S>) -> Job<'_> {
-        self.job_of(name, (needs, None), train)
+        self.weighted_job(name, (needs, None), train)
     }
 
     /// Of an algorithm that takes weights of samples.
-    fn weighted_job<'a>(&'a self, name: &'static str, of: &'a TargetArgs, train: TrainSeeded<S>) -> Job<'a> {
-        self.job_of(name, (of.needs(), of.weight()), train)
-    }
-
-    fn job_of<'a>(
+    fn weighted_job<'a>(
         &'a self,
         name: &'static str,
         (needs, weight): (Needs, Option<&'a str>),
@@ -424,10 +426,25 @@ fn logistic_regression(args: &LogisticRegressionArgs, data: &Data) -> Result<Tra
         let failure = Failure::new(CODE_USAGE, what).because(crate::tables::listed(names));
         return Err(failure.help("softmax, svm, naive-bayes, knn and mlp take any number of classes"));
     }
-    let &LogisticRegressionArgs { l2, max_iter } = args;
-    let mut model = LogisticRegression::new().with_l2_penalty(l2).with_max_iter(max_iter);
-    model.fit(&table.x, ids)?;
-    let hyperparameters = named([("l2", decimal(l2)), ("max_iter", max_iter.into())]);
+    let &LogisticRegressionArgs { l2, max_iter, ref weights } = args;
+    let class_weight = match weights.class_weight(table)? {
+        // What is balanced is that of scikit-learn for all algorithms.
+        ClassWeight::Balanced => {
+            let n_ones = ids.iter().sum::<usize>() as f64;
+            let n_samples = ids.len() as f64;
+            let weight = |count: f64| (n_samples / (2.0 * count)) as f32;
+            ClassWeight::Manual(vec![weight(n_samples - n_ones), weight(n_ones)])
+        }
+        other => other,
+    };
+    let model = LogisticRegression::new().with_l2_penalty(l2).with_max_iter(max_iter);
+    let mut model = model.with_class_weight(class_weight);
+    match table.weights() {
+        None => model.fit(&table.x, ids)?,
+        Some(weights) => model.fit_weighted(&table.x, ids, weights)?,
+    }
+    let mut hyperparameters = named([("l2", decimal(l2)), ("max_iter", max_iter.into())]);
+    hyperparameters.extend(weights.settings());
     Ok(Trained::new(model, hyperparameters))
 }
 

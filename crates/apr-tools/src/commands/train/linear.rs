@@ -9,7 +9,8 @@ use clap::Args;
 use super::Trained;
 use super::algorithms::{SETTINGS, decimal, named};
 use super::data::Data;
-use super::scaling::{ClassWeightArg, Scale, StandardizeArg};
+use super::scaling::{Scale, StandardizeArg};
+use super::weights::WeightArgs;
 use crate::error::Failure;
 
 #[derive(Debug, Args)]
@@ -51,7 +52,7 @@ pub(super) struct SoftmaxArgs {
     #[arg(long, value_name = "N", default_value = "100", help_heading = SETTINGS)]
     max_iter: usize,
     #[command(flatten)]
-    class_weight: ClassWeightArg,
+    pub(super) weights: WeightArgs,
     #[command(flatten)]
     standardize: StandardizeArg,
 }
@@ -114,11 +115,14 @@ pub(super) fn elastic_net(args: &ElasticNetArgs, data: &Data) -> Result<Trained,
 pub(super) fn softmax(args: &SoftmaxArgs, data: &Data) -> Result<Trained, Failure> {
     let table = data.table()?;
     let (ids, _) = table.classes()?;
-    let &SoftmaxArgs { c, max_iter, class_weight, standardize } = args;
+    let &SoftmaxArgs { c, max_iter, ref weights, standardize } = args;
     let (scale, x) = standardize.samples(table)?;
-    let options =
-        SoftmaxOptions { c, max_iter, weighting: class_weight.weighting(), ..SoftmaxOptions::default() };
-    let (mut model, convergence) = NeuralSequential::softmax_regression(&x, ids, &options)?;
+    let class_weight = weights.class_weight(table)?;
+    let options = SoftmaxOptions { c, max_iter, class_weight, ..SoftmaxOptions::default() };
+    let (mut model, convergence) = match table.weights() {
+        None => NeuralSequential::softmax_regression(&x, ids, &options)?,
+        Some(weights) => NeuralSequential::softmax_regression_weighted(&x, ids, weights, &options)?,
+    };
     if let (Some(scale), [layer]) = (scale, model.layers()) {
         let (n_inputs, n_outputs) = layer.weights().shape();
         let mut weights = vec![0.0; n_inputs * n_outputs];
@@ -133,11 +137,11 @@ pub(super) fn softmax(args: &SoftmaxArgs, data: &Data) -> Result<Trained, Failur
         let layer = Dense::new(Matrix::from_vec(n_inputs, n_outputs, weights)?, bias, Activation::Softmax)?;
         model = NeuralSequential::from_layers(vec![layer])?;
     }
-    let hyperparameters = named([
+    let mut hyperparameters = named([
         ("c", c.into()),
         ("max_iter", max_iter.into()),
-        ("class_weight", class_weight.name().into()),
         ("standardize", standardize.standardize.into()),
     ]);
+    hyperparameters.extend(weights.settings());
     Ok(Trained::new(model, hyperparameters).with_metrics(ended(convergence)))
 }

@@ -2,8 +2,8 @@
 
 use alloc::borrow::Cow;
 
-use apr_models::{ClassWeighting, Matrix, ShiftDivide, Step, Weighting};
-use clap::{Args, ValueEnum};
+use apr_models::{Matrix, ShiftDivide, Step};
+use clap::Args;
 
 use super::algorithms::SETTINGS;
 use super::data::Table;
@@ -29,37 +29,6 @@ impl StandardizeArg {
         let scale = Scale::of(table.x.as_slice(), n_cols);
         let x = Matrix::from_vec(n_rows, n_cols, scale.apply(table.x.as_slice()))?;
         Ok((Some(scale), Cow::Owned(x)))
-    }
-}
-
-#[derive(Clone, Copy, Debug, Args)]
-pub(super) struct ClassWeightArg {
-    /// What errors of each class count; `balanced`: the less, the more samples the class has.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = ClassWeights::Uniform, help_heading = SETTINGS)]
-    class_weight: ClassWeights,
-}
-
-/// A value of `--class-weight`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ClassWeights {
-    Uniform,
-    Balanced,
-}
-
-impl ClassWeightArg {
-    pub(super) const fn weighting(self) -> Weighting<'static> {
-        let classes = match self.class_weight {
-            ClassWeights::Uniform => ClassWeighting::Uniform,
-            ClassWeights::Balanced => ClassWeighting::Balanced,
-        };
-        Weighting { classes, samples: None }
-    }
-
-    pub(super) const fn name(self) -> &'static str {
-        match self.class_weight {
-            ClassWeights::Uniform => "uniform",
-            ClassWeights::Balanced => "balanced",
-        }
     }
 }
 

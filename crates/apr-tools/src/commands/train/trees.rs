@@ -2,17 +2,17 @@
 
 use apr_container::{Map, Value};
 use apr_models::{
-    BoostingOptions, ClassWeight, Contamination, DecisionTreeClassifier, DecisionTreeRegressor,
-    EarlyStopping, ForestOptions, GradientBoostingClassifier, GradientBoostingRegressor, IsolationForest,
-    IsolationOptions, MaxFeatures, RandomForestClassifier, RandomForestRegressor, TreeOptions, TreeSamples,
+    BoostingOptions, Contamination, DecisionTreeClassifier, DecisionTreeRegressor, EarlyStopping,
+    ForestOptions, GradientBoostingClassifier, GradientBoostingRegressor, IsolationForest, IsolationOptions,
+    MaxFeatures, RandomForestClassifier, RandomForestRegressor, TreeOptions, TreeSamples,
 };
 use clap::{Args, ValueEnum};
 
 use super::Trained;
 use super::algorithms::{SETTINGS, SeedArg, decimal, named};
 use super::data::{Data, Needs, Table, Target};
-use crate::error::{CODE_USAGE, Failure};
-use crate::tables;
+use super::weights::WeightArgs;
+use crate::error::Failure;
 
 #[derive(Debug, Args)]
 pub(super) struct DecisionTreeArgs {
@@ -96,12 +96,8 @@ pub(super) struct TargetArgs {
     /// The target is a class even if it is a number.
     #[arg(long, help_heading = SETTINGS)]
     classes: bool,
-    /// Weights of classes: `balanced`, for the inverse of their numbers of samples, or NAME=WEIGHT,NAME=WEIGHT; 1 for the others.
-    #[arg(long, value_name = "WEIGHTS", help_heading = SETTINGS)]
-    class_weight: Option<String>,
-    /// A column with the weight of each sample; it is no feature.
-    #[arg(long, value_name = "COLUMN", help_heading = SETTINGS)]
-    sample_weight: Option<String>,
+    #[command(flatten)]
+    weights: WeightArgs,
 }
 
 #[derive(Debug, Args)]
@@ -134,49 +130,10 @@ impl RandomForestArgs {
 }
 
 impl TargetArgs {
-    pub(super) fn needs(&self) -> Needs {
-        if self.classes { Needs::Classes } else { Needs::Either }
-    }
-
-    /// The column of weights.
-    pub(super) fn weight(&self) -> Option<&str> {
-        self.sample_weight.as_deref()
-    }
-
-    fn class_weight(&self, table: &Table) -> Result<ClassWeight, Failure> {
-        let Some(text) = &self.class_weight else { return Ok(ClassWeight::Uniform) };
-        let Target::Classes { names, .. } = &table.target else {
-            let failure = Failure::new(CODE_USAGE, "--class-weight: the target has numbers, not classes");
-            return Err(failure.help("add --classes if each number is a class"));
-        };
-        if text == "balanced" {
-            return Ok(ClassWeight::Balanced);
-        }
-        let mut weights = vec![1.0; names.len()];
-        for pair in text.split(',') {
-            // A name may have an equals sign, a weight has none.
-            let parsed =
-                pair.rsplit_once('=').and_then(|(name, weight)| Some((name, weight.trim().parse().ok()?)));
-            let Some((name, weight)) = parsed else {
-                let failure = Failure::new(CODE_USAGE, format!("--class-weight: `{pair}` is no NAME=WEIGHT"));
-                return Err(failure.help("write `balanced`, or for example yes=5,no=1"));
-            };
-            let place = names.iter().position(|known| known == name.trim());
-            let Some(place) = place.and_then(|place| weights.get_mut(place)) else {
-                let what = format!("--class-weight: the target has no class `{}`", name.trim());
-                return Err(Failure::new(CODE_USAGE, what).because(tables::listed(names)));
-            };
-            *place = weight;
-        }
-        Ok(ClassWeight::Manual(weights))
-    }
-
-    fn settings(&self) -> impl Iterator<Item = (String, Value)> {
-        let text =
-            |name: &str, value: &Option<String>| value.clone().map(|value| (name.to_owned(), value.into()));
-        [text("class_weight", &self.class_weight), text("sample_weight", &self.sample_weight)]
-            .into_iter()
-            .flatten()
+    /// What the target is, and the column of weights.
+    pub(super) fn asked(&self) -> (Needs, Option<&str>) {
+        let needs = if self.classes { Needs::Classes } else { Needs::Either };
+        (needs, self.weights.column())
     }
 }
 
@@ -194,7 +151,7 @@ impl DecisionTreeArgs {
             max_leaves: self.limits.max_leaves,
             min_samples_split: self.min_samples_split,
             min_samples_leaf: self.limits.min_samples_leaf,
-            class_weight: self.target.class_weight(table)?,
+            class_weight: self.target.weights.class_weight(table)?,
         })
     }
 
@@ -202,7 +159,7 @@ impl DecisionTreeArgs {
         optional("max_depth", self.max_depth)
             .chain(self.limits.settings())
             .chain([("min_samples_split".to_owned(), self.min_samples_split.into())])
-            .chain(self.target.settings())
+            .chain(self.target.weights.settings())
     }
 }
 
@@ -289,7 +246,7 @@ pub(super) fn gradient_boosting(args: &BoostingArgs, data: &Data, seed: u64) -> 
         l2,
         subsample,
         early_stopping: early_stopping.map(|validation_share| EarlyStopping { validation_share, patience }),
-        class_weight: args.target.class_weight(table)?,
+        class_weight: args.target.weights.class_weight(table)?,
         seed,
     };
     let mut settings = named([
@@ -301,7 +258,7 @@ pub(super) fn gradient_boosting(args: &BoostingArgs, data: &Data, seed: u64) -> 
     ]);
     settings.extend(optional("max_depth", max_depth));
     settings.extend(args.limits.settings());
-    settings.extend(args.target.settings());
+    settings.extend(args.target.weights.settings());
     if let Some(share) = early_stopping {
         settings.extend(named([("early_stopping", share.into()), ("patience", patience.into())]));
     }

@@ -13,7 +13,8 @@ use super::Trained;
 use super::algorithms::{SETTINGS, named};
 use super::data::{Data, Needs, Target};
 use super::linear::ended;
-use super::scaling::{ClassWeightArg, Scale, StandardizeArg};
+use super::scaling::{Scale, StandardizeArg};
+use super::weights::WeightArgs;
 use crate::error::{CODE_USAGE, Failure};
 
 #[derive(Debug, Args)]
@@ -31,7 +32,7 @@ pub(super) struct SvmArgs {
     #[arg(long, value_name = "N", help_heading = SETTINGS)]
     max_iter: Option<usize>,
     #[command(flatten)]
-    class_weight: ClassWeightArg,
+    pub(super) weights: WeightArgs,
     #[command(flatten)]
     standardize: StandardizeArg,
 }
@@ -81,12 +82,16 @@ pub(super) fn svm(args: &SvmArgs, data: &Data) -> Result<Trained, Failure> {
 fn linear_svm(args: &SvmArgs, data: &Data) -> Result<Trained, Failure> {
     let table = data.table()?;
     let (ids, _) = table.classes()?;
-    let &SvmArgs { c, class_weight, standardize, .. } = args;
+    let &SvmArgs { c, ref weights, standardize, .. } = args;
     let (scale, x) = standardize.samples(table)?;
     let defaults = LinearSvmOptions::default();
     let max_iter = args.max_iter.unwrap_or(defaults.max_iter);
-    let options = LinearSvmOptions { c, max_iter, weighting: class_weight.weighting(), ..defaults };
-    let (mut model, convergence) = Svm::fit_linear(&x, ids, &options)?;
+    let class_weight = weights.class_weight(table)?;
+    let options = LinearSvmOptions { c, max_iter, class_weight, ..defaults };
+    let (mut model, convergence) = match table.weights() {
+        None => Svm::fit_linear(&x, ids, &options)?,
+        Some(weights) => Svm::fit_linear_weighted(&x, ids, weights, &options)?,
+    };
     if let (Some(scale), Some(LinearParts { classes, weights, intercepts })) = (scale, model.linear_parts()) {
         let (n_rows, n_cols) = weights.shape();
         let planes = weights.rows().zip(intercepts);
@@ -100,13 +105,14 @@ fn linear_svm(args: &SvmArgs, data: &Data) -> Result<Trained, Failure> {
 }
 
 fn svm_settings(args: &SvmArgs, kernel: &str, max_iter: usize) -> Map<Value> {
-    named([
+    let mut settings = named([
         ("kernel", kernel.into()),
         ("c", args.c.into()),
         ("max_iter", max_iter.into()),
-        ("class_weight", args.class_weight.name().into()),
         ("standardize", args.standardize.standardize.into()),
-    ])
+    ]);
+    settings.extend(args.weights.settings());
+    settings
 }
 
 fn gamma(text: &str, x: &Matrix) -> Result<f64, Failure> {
@@ -123,13 +129,17 @@ fn gamma(text: &str, x: &Matrix) -> Result<f64, Failure> {
 fn kernel_svm(args: &SvmArgs, data: &Data) -> Result<Trained, Failure> {
     let table = data.table()?;
     let (ids, names) = table.classes()?;
-    let &SvmArgs { c, class_weight, standardize, .. } = args;
+    let &SvmArgs { c, ref weights, standardize, .. } = args;
     let (scale, x) = standardize.samples(table)?;
     let gamma = gamma(&args.gamma, &x)?;
     let defaults = KernelSvmOptions::new(SvmKernel::Rbf { gamma });
     let max_iter = args.max_iter.unwrap_or(defaults.max_iter);
-    let options = KernelSvmOptions { c, max_iter, weighting: class_weight.weighting(), ..defaults };
-    let (model, convergence) = Svm::fit_kernel(&x, ids, &options)?;
+    let class_weight = weights.class_weight(table)?;
+    let options = KernelSvmOptions { c, max_iter, class_weight, ..defaults };
+    let (model, convergence) = match table.weights() {
+        None => Svm::fit_kernel(&x, ids, &options)?,
+        Some(weights) => Svm::fit_kernel_weighted(&x, ids, weights, &options)?,
+    };
     let mut metrics = ended(convergence);
     let n_vectors = model.kernel_parts().map_or(0, |parts| parts.support_vectors.n_rows());
     metrics.insert("support_vectors".to_owned(), n_vectors);
