@@ -14,6 +14,7 @@ use crate::payload::fields::read;
 use crate::payload::values::{write_matrices, write_matrix, write_option, write_optional_u64};
 use crate::tensors::Tensors;
 use crate::vector::Vector;
+use crate::workers::{Alone, Workers};
 
 mod density;
 mod fit;
@@ -150,7 +151,20 @@ impl GaussianMixture {
     /// [`ErrorKind::PartInvalid`] for an option that is out of its range and, as `reg_covar`, if a component has a direction
     /// without variance, [`ErrorKind::MatrixTooLarge`], [`ErrorKind::PartNotFinite`] if a parameter does not fit `f32`.
     pub fn fit(x: &Matrix, options: &GaussianMixtureOptions) -> Result<(Self, Convergence), Error> {
-        fit::fit(x, options)
+        Self::fit_on(&Alone, x, options)
+    }
+
+    /// As [`fit`](Self::fit), with starts by the workers.
+    ///
+    /// # Errors
+    ///
+    /// As [`fit`](Self::fit).
+    pub fn fit_on(
+        workers: &dyn Workers,
+        x: &Matrix,
+        options: &GaussianMixtureOptions,
+    ) -> Result<(Self, Convergence), Error> {
+        fit::fit(workers, x, options)
     }
 
     /// The same model with the settings of its training: rounds, tolerance and seed.

@@ -15,6 +15,7 @@ use crate::grow::criterion::Criterion;
 use crate::grow::split::{Finder, Split, Task};
 use crate::rng::Rng;
 use crate::tree::{Leaf, Tree, TreeNode};
+use crate::workers::Workers;
 
 pub(crate) mod bins;
 pub(crate) mod criterion;
@@ -133,6 +134,7 @@ pub(crate) struct Grower<'t, I> {
     /// Features that each split chooses among; all of them if it is their number.
     max_features: usize,
     order: FeatureOrder,
+    workers: &'t dyn Workers,
     finder: Finder<I>,
     /// Rows that go right, while a node is divided.
     right: Vec<u32>,
@@ -141,10 +143,23 @@ pub(crate) struct Grower<'t, I> {
     n_kept: usize,
 }
 
-impl<'t, I: Copy> Grower<'t, I> {
-    pub(crate) fn new(table: &'t Binned, limits: Limits, max_features: usize, order: FeatureOrder) -> Self {
+impl<'t, I: Copy + Sync> Grower<'t, I> {
+    /// The histograms of large nodes are summed by the workers.
+    pub(crate) fn new(
+        table: &'t Binned,
+        limits: Limits,
+        max_features: usize,
+        order: FeatureOrder,
+        workers: &'t dyn Workers,
+    ) -> Self {
         let finder = Finder::new(table.n_features());
-        Self { table, limits, max_features, order, finder, right: Vec::new(), spare: Vec::new(), n_kept: 0 }
+        let (right, spare) = (Vec::new(), Vec::new());
+        Self { table, limits, max_features, order, workers, finder, right, spare, n_kept: 0 }
+    }
+
+    /// Forgets the random order of the features, so that the next tree does not depend on those before it.
+    pub(crate) fn forget_order(&mut self) {
+        self.finder.forget_order();
     }
 
     /// Grows a tree on these rows.
@@ -293,7 +308,7 @@ impl<'t, I: Copy> Grower<'t, I> {
         searches: bool,
     ) -> Option<Vec<f64>> {
         let mut histogram = if searches { self.take_histogram(criterion, rows.len())? } else { return None };
-        self.finder.add_all(criterion, self.table, rows, &mut histogram);
+        self.finder.add_all(self.workers, criterion, self.table, rows, &mut histogram);
         Some(histogram)
     }
 
@@ -314,7 +329,7 @@ impl<'t, I: Copy> Grower<'t, I> {
             return [None, None];
         };
         let mut of_larger = parent.unwrap_or_default();
-        self.finder.add_all(criterion, self.table, smaller, &mut histogram);
+        self.finder.add_all(self.workers, criterion, self.table, smaller, &mut histogram);
         of_larger.iter_mut().zip(&histogram).for_each(|(parent, part)| *parent -= part);
         if right_is_smaller { [Some(of_larger), Some(histogram)] } else { [Some(histogram), Some(of_larger)] }
     }

@@ -11,6 +11,7 @@ use crate::model::{Classifier, check_rows};
 use crate::payload::fields::read;
 use crate::payload::values::{write_matrix, write_option, write_optional_u64};
 use crate::tensors::Tensors;
+use crate::workers::{Alone, Workers};
 
 mod fit;
 mod view;
@@ -120,7 +121,16 @@ impl KMeans {
     ///
     /// As [`fit`](Self::fit).
     pub fn fit_restarting(&mut self, x: &Matrix, restarts: usize) -> Result<(), Error> {
-        let best = fit::fit(x, self.n_clusters, self.settings(), restarts.max(1))?;
+        self.fit_on(&Alone, x, restarts)
+    }
+
+    /// As [`fit_restarting`](Self::fit_restarting), with initializations by the workers.
+    ///
+    /// # Errors
+    ///
+    /// As [`fit`](Self::fit).
+    pub fn fit_on(&mut self, workers: &dyn Workers, x: &Matrix, restarts: usize) -> Result<(), Error> {
+        let best = fit::fit(workers, x, self.n_clusters, self.settings(), restarts.max(1))?;
         self.centroids = Some(best.centroids);
         self.labels = Some(best.labels);
         self.inertia = best.inertia as f32;

@@ -93,6 +93,7 @@ mod tree;
 mod vector;
 mod vocabulary;
 mod weighting;
+mod workers;
 
 pub use crate::any_model::{AnyModel, Terms};
 pub use crate::content_recommender::{ContentRecommender, Recommendation};
@@ -125,8 +126,8 @@ pub use crate::mixture_of_experts::{
 pub use crate::model::{Classifier, Model, Regressor, Transformer};
 pub use crate::naive_bayes::{NaiveBayes, NaiveBayesOptions, NaiveBayesParts};
 pub use crate::neural::{
-    Activation, Dense, NeuralLoss, NeuralOptions, NeuralSequential, NeuralTargets, Optimizer, SoftTargets,
-    SoftmaxOptions,
+    Activation, Dense, NeuralLoss, NeuralOptions, NeuralSequential, NeuralTargets, Optimizer,
+    SoftTargets, SoftmaxOptions,
 };
 pub use crate::ngram_lm::{NgramCounts, NgramLm, NgramLmOptions, NgramLmParts, Smoothing};
 pub use crate::numbers::Numbers;
@@ -164,4 +165,5 @@ pub use crate::tree::TreeNode;
 pub use crate::vector::Vector;
 pub use crate::vocabulary::Vocabulary;
 pub use crate::weighting::ClassWeight;
+pub use crate::workers::{Alone, Job, Workers};
 pub use located_error::Subject;

@@ -15,6 +15,7 @@ use crate::rng::Rng;
 use crate::tree::{Leaf, Tree, TreeNode};
 use crate::vector::Vector;
 use crate::weighting::{self, Balance, CLASS_WEIGHT, ClassWeight, Weights};
+use crate::workers::Alone;
 
 /// How to train a [`DecisionTreeClassifier`] or a [`DecisionTreeRegressor`]. The defaults are scikit-learn's: the tree grows
 /// until each leaf has samples of one class, of one value, or that no feature tells apart.
@@ -174,9 +175,9 @@ impl DecisionTreeClassifier {
     ) -> Result<Self, Error> {
         let limits = options.limits()?;
         let targets = ClassTargets::new(x, y, weights, &options.class_weight)?;
-        let table = Binned::of(x, MAX_BINS)?;
+        let table = Binned::of(&Alone, x, MAX_BINS)?;
         let rows = samples::weighted_rows(&targets.weights);
-        let mut grower = Grower::new(&table, limits, table.n_features(), FeatureOrder::Table);
+        let mut grower = Grower::new(&table, limits, table.n_features(), FeatureOrder::Table, &Alone);
         let grown = grower.grow(&targets.criterion(Vec::new()), rows, &mut Rng::new(0));
         Ok(Self::of_tree(targets.tree(grown)?, options.max_depth, x.n_cols()))
     }
@@ -230,9 +231,9 @@ impl DecisionTreeRegressor {
         options.expect_no_classes()?;
         let limits = options.limits()?;
         let targets = ValueTargets::new(x, y, weights)?;
-        let table = Binned::of(x, MAX_BINS)?;
+        let table = Binned::of(&Alone, x, MAX_BINS)?;
         let rows = samples::weighted_rows(&targets.weights);
-        let mut grower = Grower::new(&table, limits, table.n_features(), FeatureOrder::Table);
+        let mut grower = Grower::new(&table, limits, table.n_features(), FeatureOrder::Table, &Alone);
         let grown = grower.grow(&targets.criterion(Vec::new()), rows, &mut Rng::new(0));
         Ok(Self::of_tree(targets.tree(grown)?, options))
     }

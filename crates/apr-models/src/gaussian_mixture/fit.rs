@@ -14,6 +14,7 @@ use crate::kernels::training::{add_scaled, vectorized};
 use crate::kmeans::KMeans;
 use crate::matrix::Matrix;
 use crate::rng::Rng;
+use crate::workers::Workers;
 
 /// How to train a [`GaussianMixture`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,19 +65,31 @@ impl GaussianMixtureOptions {
 }
 
 pub(super) fn fit(
+    workers: &dyn Workers,
     x: &Matrix,
     options: &GaussianMixtureOptions,
 ) -> Result<(GaussianMixture, Convergence), Error> {
     options.check(x)?;
     let mut rng = Rng::new(options.seed);
     let mut best: Option<(Mixture<'_>, f64, Convergence)> = None;
-    for _ in 0..options.restarts {
-        let mut clusters = KMeans::new(options.n_components)?.with_random_state(rng.next_u64());
-        clusters.fit_restarting(x, 1)?;
-        let mut mixture = Mixture::new(x, options, clusters.labels().unwrap_or_default())?;
-        let (mean_log, convergence) = mixture.run(options)?;
-        if best.as_ref().is_none_or(|(_, best, _)| mean_log > *best) {
-            best = Some((mixture, mean_log, convergence));
+    workers.expect(options.restarts);
+    // As many starts at once as there are workers; not all, because each holds as much as there are samples.
+    for begin in (0..options.restarts).step_by(workers.count()) {
+        let count = workers.count().min(options.restarts - begin);
+        let seeds: Vec<u64> = (0..count).map(|_| rng.next_u64()).collect();
+        let starts = workers.map(count, |start| {
+            let mut clusters = KMeans::new(options.n_components)?.with_random_state(seeds[start]);
+            clusters.fit_restarting(x, 1)?;
+            let mut mixture = Mixture::new(x, options, clusters.labels().unwrap_or_default())?;
+            let (mean_log, convergence) = mixture.run(options)?;
+            workers.advance();
+            Ok::<_, Error>((mixture, mean_log, convergence))
+        });
+        for start in starts {
+            let start = start?;
+            if best.as_ref().is_none_or(|(_, best, _)| start.1 > *best) {
+                best = Some(start);
+            }
         }
     }
     let (mixture, _, convergence) = best.expect("there is at least one start");
@@ -387,6 +400,7 @@ const TOO_FLAT: &str = "a component has a direction without variance: a larger n
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workers::Alone;
 
     const KINDS: [CovarianceType; 4] = CovarianceType::ALL;
 
@@ -398,7 +412,7 @@ mod tests {
     fn one_component_is_the_normal_distribution_of_the_samples() {
         let x = Matrix::from_vec(4, 2, vec![1e6, 0.0, 1e6 + 2.0, 0.0, 1e6, 2.0, 1e6 + 2.0, 4.0]).unwrap();
         for kind in KINDS {
-            let (model, convergence) = fit(&x, &options(1, kind)).unwrap();
+            let (model, convergence) = fit(&Alone, &x, &options(1, kind)).unwrap();
             assert!(convergence.converged);
             assert_eq!(model.weights().unwrap(), [1.0]);
             assert_eq!(model.means().unwrap().as_slice(), [1e6 + 1.0, 1.5]);
@@ -416,10 +430,10 @@ mod tests {
     fn equal_samples_and_constant_features_have_the_least_variance() {
         let x = Matrix::from_vec(5, 2, vec![3.0; 10]).unwrap();
         for kind in KINDS {
-            let (model, _) = fit(&x, &options(1, kind)).unwrap();
+            let (model, _) = fit(&Alone, &x, &options(1, kind)).unwrap();
             assert!(model.covariances().unwrap()[0].get(0, 0).unwrap() < 2e-6, "{kind:?}");
             let none = GaussianMixtureOptions { reg_covar: 0.0, ..options(1, kind) };
-            let error = fit(&x, &none).err().unwrap();
+            let error = fit(&Alone, &x, &none).err().unwrap();
             assert!(matches!(error.kind(), ErrorKind::PartInvalid { part: REG_COVAR, .. }), "{error}");
         }
     }
@@ -435,14 +449,17 @@ mod tests {
             (GaussianMixtureOptions { reg_covar: -1.0, ..good }, "reg_covar"),
             (GaussianMixtureOptions { restarts: 0, ..good }, "restarts"),
         ] {
-            let error = fit(&x, &options).err().unwrap();
+            let error = fit(&Alone, &x, &options).err().unwrap();
             assert!(
                 matches!(error.kind(), ErrorKind::PartInvalid { part: found, .. } if *found == part),
                 "{error}"
             );
         }
-        assert_eq!(fit(&x, &GaussianMixtureOptions::new(4)).err().unwrap().code(), "am-too-few-samples");
+        assert_eq!(
+            fit(&Alone, &x, &GaussianMixtureOptions::new(4)).err().unwrap().code(),
+            "am-too-few-samples"
+        );
         let x = Matrix::from_vec(2, 1, vec![1.0, f32::NAN]).unwrap();
-        assert_eq!(fit(&x, &good).err().unwrap().code(), "am-feature-not-finite");
+        assert_eq!(fit(&Alone, &x, &good).err().unwrap().code(), "am-feature-not-finite");
     }
 }

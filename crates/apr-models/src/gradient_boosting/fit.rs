@@ -17,6 +17,7 @@ use crate::rng::Rng;
 use crate::tree::Tree;
 use crate::vector::Vector;
 use crate::weighting::{self, CLASS_WEIGHT, ClassWeight};
+use crate::workers::{Alone, Workers};
 
 /// How to train a [`GradientBoostingClassifier`] or a [`GradientBoostingRegressor`]. The defaults are those of scikit-learn's
 /// classes of these names.
@@ -44,18 +45,27 @@ pub struct BoostingOptions {
     pub seed: u64,
 }
 
-/// Stops boosting when samples that it does not learn from are predicted no better; the stages after the best one are dropped.
+/// Stops a training when samples that it does not learn from are predicted no better; the stages of boosting, or the epochs of a
+/// network, after the best one are dropped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EarlyStopping {
     /// Share of the samples (of each class) to validate with: above 0, below 1. Default 0.1.
     pub validation_share: f64,
-    /// Stages without a smaller loss after which training stops, at least 1. Default 10.
+    /// Stages or epochs without a smaller loss after which training stops, at least 1. Default 10.
     pub patience: usize,
 }
 
 impl Default for EarlyStopping {
     fn default() -> Self {
         Self { validation_share: 0.1, patience: 10 }
+    }
+}
+
+impl EarlyStopping {
+    pub(crate) fn check(self) -> Result<(), Error> {
+        let shared = self.validation_share > 0.0 && self.validation_share < 1.0;
+        checks::expect("validation_share", shared, "a number above 0 and below 1 is needed")?;
+        checks::expect("patience", self.patience > 0, "at least 1 is needed")
     }
 }
 
@@ -94,10 +104,7 @@ impl BoostingOptions {
         checks::expect_not_negative("l2", self.l2)?;
         let shared = self.subsample > 0.0 && self.subsample <= 1.0;
         checks::expect("subsample", shared, "a number above 0 and at most 1 is needed")?;
-        let Some(EarlyStopping { validation_share, patience }) = self.early_stopping else { return Ok(()) };
-        let shared = validation_share > 0.0 && validation_share < 1.0;
-        checks::expect("validation_share", shared, "a number above 0 and below 1 is needed")?;
-        checks::expect("patience", patience > 0, "at least 1 is needed")
+        self.early_stopping.map_or(Ok(()), |stopping| stopping.check())
     }
 }
 
@@ -144,6 +151,21 @@ impl GradientBoostingClassifier {
         weights: Option<&[f32]>,
         options: &BoostingOptions,
     ) -> Result<(Self, BoostingReport), Error> {
+        Self::fit_on(&Alone, x, y, weights, options)
+    }
+
+    /// As [`fit_with_report`](Self::fit_with_report); histograms are summed by the workers.
+    ///
+    /// # Errors
+    ///
+    /// As [`fit_with_report`](Self::fit_with_report).
+    pub fn fit_on(
+        workers: &dyn Workers,
+        x: &Matrix,
+        y: &[usize],
+        weights: Option<&[f32]>,
+        options: &BoostingOptions,
+    ) -> Result<(Self, BoostingReport), Error> {
         let targets = ClassTargets::new(x, y, weights, &options.class_weight)?;
         let n_classes = targets.classes.len();
         if n_classes < 2 {
@@ -157,7 +179,7 @@ impl GradientBoostingClassifier {
         let weighted = of_classes.iter().all(|&weight| weight > 0.0);
         checks::expect(CLASS_WEIGHT, weighted, "every class needs a sample of a weight above 0")?;
         let loss = Loss::of_classes(&targets.places, n_classes);
-        let (boosted, report) = fit(x, &loss, &targets.weights, &targets.places, options)?;
+        let (boosted, report) = fit(workers, x, &loss, &targets.weights, &targets.places, options)?;
         Ok((Self::of(targets.classes, boosted)?, report))
     }
 }
@@ -184,6 +206,21 @@ impl GradientBoostingRegressor {
         weights: Option<&[f32]>,
         options: &BoostingOptions,
     ) -> Result<(Self, BoostingReport), Error> {
+        Self::fit_on(&Alone, x, y, weights, options)
+    }
+
+    /// As [`fit_with_report`](Self::fit_with_report); histograms are summed by the workers.
+    ///
+    /// # Errors
+    ///
+    /// As [`fit_with_report`](Self::fit_with_report).
+    pub fn fit_on(
+        workers: &dyn Workers,
+        x: &Matrix,
+        y: &Vector,
+        weights: Option<&[f32]>,
+        options: &BoostingOptions,
+    ) -> Result<(Self, BoostingReport), Error> {
         options.tree().expect_no_classes()?;
         if y.len() != x.n_rows() {
             return Err(ErrorKind::TargetLength { n_rows: x.n_rows(), given: y.len() }.into());
@@ -193,13 +230,14 @@ impl GradientBoostingRegressor {
         }
         let weights = weighting::of_samples(x.n_rows(), weights)?;
         let loss = Loss::Squared { y: y.iter().map(f64::from).collect() };
-        let (boosted, report) = fit(x, &loss, &weights, &vec![0; x.n_rows()], options)?;
+        let (boosted, report) = fit(workers, x, &loss, &weights, &vec![0; x.n_rows()], options)?;
         Ok((Self::of(boosted)?, report))
     }
 }
 
 /// Boosts trees for a loss; `groups` are the classes of the rows.
 fn fit(
+    workers: &dyn Workers,
     x: &Matrix,
     loss: &Loss<'_>,
     weights: &[f64],
@@ -208,7 +246,7 @@ fn fit(
 ) -> Result<(Boosted, BoostingReport), Error> {
     options.check()?;
     let limits = options.tree().limits()?;
-    let table = Binned::of(x, ENSEMBLE_BINS)?;
+    let table = Binned::of(workers, x, ENSEMBLE_BINS)?;
     let mut rng = Rng::new(options.seed);
     let mut rows = samples::weighted_rows(weights);
     let share = options.early_stopping.map(|stopping| stopping.validation_share);
@@ -219,7 +257,7 @@ fn fit(
         loss,
         weights,
         options,
-        grower: Grower::new(&table, limits, table.n_features(), FeatureOrder::Random),
+        grower: Grower::new(&table, limits, table.n_features(), FeatureOrder::Random, workers),
         scores: start.iter().copied().cycle().take(x.n_rows() * start.len()).collect(),
         predictions: vec![0.0; x.n_rows() * start.len()],
         residuals: vec![0.0; x.n_rows()],
@@ -227,10 +265,12 @@ fn fit(
     };
     let mut trees: Vec<Tree> = Vec::new();
     let (mut report, mut importances, mut best) = (BoostingReport::default(), Vec::new(), f64::INFINITY);
+    workers.expect(options.n_estimators);
     for stage in 0..options.n_estimators {
         let drawn = samples::subsample(&rows, options.subsample, &mut rng);
         let mut of_stage = vec![0.0; x.n_cols()];
         stages.add(&rows, validation.as_deref(), drawn, (&mut trees, &mut of_stage), &mut rng)?;
+        workers.advance();
         importances.push(of_stage);
         let (Some(validation), Some(stopping)) = (&validation, options.early_stopping) else { continue };
         let validation_loss = loss.mean(&stages.scores, validation, weights);

@@ -1,10 +1,12 @@
 //! Values of features as numbers of bins.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
+use crate::workers::{Job, Workers};
 
 /// Most bins of a feature.
 pub(crate) const MAX_BINS: usize = 1 << 16;
@@ -19,6 +21,7 @@ pub(crate) struct Binned {
 }
 
 /// The bins of a feature: each holds the values from one to another that occur.
+#[derive(Default)]
 struct Bins {
     /// Bins of the features before it.
     start: usize,
@@ -33,27 +36,34 @@ impl Binned {
     /// # Errors
     ///
     /// [`ErrorKind::FeatureNotFinite`]; [`ErrorKind::MatrixTooLarge`] for 2^32 rows or more.
-    pub(crate) fn of(x: &Matrix, max_bins: usize) -> Result<Self, Error> {
+    pub(crate) fn of(workers: &dyn Workers, x: &Matrix, max_bins: usize) -> Result<Self, Error> {
         let (n_rows, n_cols) = x.shape();
         checks::expect_finite_rows(x.as_slice(), n_cols)?;
         let too_large = || Error::from(ErrorKind::MatrixTooLarge { n_rows, n_cols });
         u32::try_from(n_rows).map_err(|_| too_large())?;
         let mut codes: Vec<u16> = Vec::new();
         codes.try_reserve_exact(x.as_slice().len()).map_err(|_| too_large())?;
-        let mut sorted: Vec<u32> = Vec::new();
-        let (mut features, mut start) = (Vec::with_capacity(n_cols), 0);
-        for feature in 0..n_cols {
+        codes.resize(x.as_slice().len(), 0);
+        let mut features: Vec<Bins> = (0..n_cols).map(|_| Bins::default()).collect();
+        let bin = |feature: usize, bins: &mut Bins, codes: &mut [u16]| {
             // Adding 0 makes -0 of 0: they are equal.
             let values = || x.as_slice().iter().skip(feature).step_by(n_cols).map(|value| value + 0.0);
-            sorted.clear();
-            sorted.extend(values().map(to_ordered));
+            let mut sorted: Vec<u32> = values().map(to_ordered).collect();
             sorted.sort_unstable();
-            let bins = Bins::of(&sorted, max_bins.min(MAX_BINS), start);
-            codes.extend(values().map(|value| bins.code(value)));
-            start += bins.len();
-            features.push(bins);
+            *bins = Bins::of(&sorted, max_bins.min(MAX_BINS));
+            codes.iter_mut().zip(values()).for_each(|(code, value)| *code = bins.code(value));
+        };
+        let bin = &bin;
+        let of_features = features.iter_mut().zip(codes.chunks_exact_mut(n_rows)).enumerate();
+        let jobs = of_features
+            .map(|(feature, (bins, codes))| -> Job<'_> { Box::new(move || bin(feature, bins, codes)) });
+        workers.run(jobs.collect());
+        let mut n_bins = 0;
+        for bins in &mut features {
+            bins.start = n_bins;
+            n_bins += bins.len();
         }
-        Ok(Self { n_rows, codes, features, n_bins: start })
+        Ok(Self { n_rows, codes, features, n_bins })
     }
 
     pub(crate) const fn n_features(&self) -> usize {
@@ -88,7 +98,7 @@ impl Binned {
 }
 
 impl Bins {
-    fn of(sorted: &[u32], max_bins: usize, start: usize) -> Self {
+    fn of(sorted: &[u32], max_bins: usize) -> Self {
         let n_distinct = sorted.chunk_by(|a, b| a == b).count();
         let (mut low, mut high) = (Vec::new(), Vec::new());
         let (mut rows_left, mut in_bin) = (sorted.len() as u64, 0);
@@ -108,7 +118,7 @@ impl Bins {
                 in_bin = 0;
             }
         }
-        Self { start, low, high }
+        Self { start: 0, low, high }
     }
 
     const fn len(&self) -> usize {
@@ -135,9 +145,10 @@ mod tests {
     use alloc::vec;
 
     use super::*;
+    use crate::workers::Alone;
 
     fn column(values: Vec<f32>, max_bins: usize) -> Binned {
-        Binned::of(&Matrix::from_vec(values.len(), 1, values).unwrap(), max_bins).unwrap()
+        Binned::of(&Alone, &Matrix::from_vec(values.len(), 1, values).unwrap(), max_bins).unwrap()
     }
 
     #[test]

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 /// Statistics of rows that a split is chosen by.
 ///
 /// A cell is a list of sums over rows: first their number, in which a row drawn twice counts twice, then sums of weights.
-pub(crate) trait Criterion {
+pub(crate) trait Criterion: Sync {
     /// What a row adds to a cell.
-    type Item: Copy;
+    type Item: Copy + Sync;
     /// Sums of a cell.
     fn width(&self) -> usize;
     fn item(&self, row: u32) -> Self::Item;

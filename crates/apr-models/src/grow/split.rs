@@ -1,14 +1,19 @@
 //! The best split of a node.
 
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::grow::bins::Binned;
 use crate::grow::criterion::Criterion;
 use crate::rng::Rng;
+use crate::workers::{Job, Workers};
 
 /// A node is sorted if it has fewer rows than this part of the feature's bins; otherwise its bins are summed.
 const SORTED_SHARE: usize = 4;
+
+/// Fewest values of a node whose histogram is worth threads.
+const SHARED_VALUES: usize = 1 << 18;
 
 /// How a node is divided.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +69,7 @@ pub(super) struct Finder<I> {
     features: Vec<usize>,
 }
 
-impl<I: Copy> Finder<I> {
+impl<I: Copy + Sync> Finder<I> {
     pub(super) fn new(n_features: usize) -> Self {
         Self {
             items: Vec::new(),
@@ -73,6 +78,11 @@ impl<I: Copy> Finder<I> {
             left: Vec::new(),
             features: (0..n_features).collect(),
         }
+    }
+
+    /// Puts the features into the order of the table again.
+    pub(super) fn forget_order(&mut self) {
+        (0..).zip(&mut self.features).for_each(|(number, feature)| *feature = number);
     }
 
     /// Takes the rows of a node, and returns their sums, their impurity, and whether they are all alike.
@@ -93,16 +103,33 @@ impl<I: Copy> Finder<I> {
     }
 
     /// Adds rows to the histogram of all features.
-    pub(super) fn add_all<C>(&mut self, criterion: &C, table: &Binned, rows: &[u32], histogram: &mut [f64])
-    where
+    pub(super) fn add_all<C>(
+        &mut self,
+        workers: &dyn Workers,
+        criterion: &C,
+        table: &Binned,
+        rows: &[u32],
+        histogram: &mut [f64],
+    ) where
         C: Criterion<Item = I>,
     {
         self.take(criterion, rows);
-        for feature in 0..table.n_features() {
-            let (start, n_bins) = table.span(feature);
-            let cells = &mut histogram[start * criterion.width()..(start + n_bins) * criterion.width()];
-            add_rows(criterion, table.codes(feature), rows, &self.items, cells);
+        let (items, mut rest) = (&self.items, histogram);
+        let of_features = (0..table.n_features()).map(|feature| {
+            let len = table.span(feature).1 * criterion.width();
+            let (cells, others) = core::mem::take(&mut rest).split_at_mut(len);
+            rest = others;
+            (feature, cells)
+        });
+        let add = |(feature, cells): (usize, &mut [f64])| {
+            add_rows(criterion, table.codes(feature), rows, items, cells);
+        };
+        if workers.count() == 1 || rows.len() * table.n_features() < SHARED_VALUES {
+            of_features.for_each(add);
+            return;
         }
+        let add = &add;
+        workers.run(of_features.map(|part| -> Job<'_> { Box::new(move || add(part)) }).collect());
     }
 
     /// The best split of the node whose rows were [gathered](Self::gather) last; of equally good ones the first.

@@ -7,6 +7,7 @@ use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::rng::Rng;
+use crate::workers::Workers;
 
 #[derive(Clone, Copy)]
 pub(super) struct Settings {
@@ -24,6 +25,7 @@ pub(super) struct Clustering {
 }
 
 pub(super) fn fit(
+    workers: &dyn Workers,
     x: &Matrix,
     n_clusters: usize,
     settings: Settings,
@@ -36,12 +38,22 @@ pub(super) fn fit(
     let still = settings.tol * mean_variance(x);
     let mut rng = Rng::new(settings.seed);
     let mut best: Option<State<'_>> = None;
-    for _ in 0..restarts {
-        let mut state = State::new(x, first_centres(x, n_clusters, &mut rng));
-        state.move_all(settings.max_iter, still);
-        state.move_singly(settings.max_iter);
-        if best.as_ref().is_none_or(|best| state.inertia() < best.inertia()) {
-            best = Some(state);
+    workers.expect(restarts);
+    // As many starts at once as there are workers; not all, because each holds as much as there are samples.
+    for begin in (0..restarts).step_by(workers.count()) {
+        let count = workers.count().min(restarts - begin);
+        let firsts: Vec<Vec<f64>> = (0..count).map(|_| first_centres(x, n_clusters, &mut rng)).collect();
+        let states = workers.map(count, |start| {
+            let mut state = State::new(x, firsts[start].clone());
+            state.move_all(settings.max_iter, still);
+            state.move_singly(settings.max_iter);
+            workers.advance();
+            state
+        });
+        for state in states {
+            if best.as_ref().is_none_or(|best| state.inertia() < best.inertia()) {
+                best = Some(state);
+            }
         }
     }
     best.expect("there is at least one start").finish(n_clusters)
@@ -273,6 +285,7 @@ impl<'x> State<'x> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workers::Alone;
 
     fn matrix(n_cols: usize, values: Vec<f32>) -> Matrix {
         Matrix::from_vec(values.len() / n_cols, n_cols, values).expect("whole rows")
@@ -286,7 +299,7 @@ mod tests {
         for n_rows in 3..9 {
             let x = matrix(2, (0..2 * n_rows).map(|_| rng.normal() as f32).collect());
             for n_clusters in 1..=3 {
-                let found = fit(&x, n_clusters, SETTINGS, 10).expect("enough samples").inertia;
+                let found = fit(&Alone, &x, n_clusters, SETTINGS, 10).expect("enough samples").inertia;
                 let least = all_partitions(&x, n_clusters);
                 assert!(
                     (found - least).abs() <= 1e-6 * least.max(1e-3),
@@ -323,12 +336,12 @@ mod tests {
     #[test]
     fn equal_samples_and_as_many_clusters_as_samples_are_no_trouble() {
         let x = matrix(1, vec![2.0; 5]);
-        let clustering = fit(&x, 3, SETTINGS, 2).expect("enough samples");
+        let clustering = fit(&Alone, &x, 3, SETTINGS, 2).expect("enough samples");
         assert_eq!(clustering.inertia, 0.0);
         let x = matrix(1, vec![1.0, 2.0, 3.0, 4.0]);
-        let clustering = fit(&x, 4, SETTINGS, 2).expect("enough samples");
+        let clustering = fit(&Alone, &x, 4, SETTINGS, 2).expect("enough samples");
         assert_eq!(clustering.inertia, 0.0);
-        let error = fit(&x, 5, SETTINGS, 2).err().expect("too few samples");
+        let error = fit(&Alone, &x, 5, SETTINGS, 2).err().expect("too few samples");
         assert_eq!(error.code(), "am-too-few-samples");
     }
 }

@@ -16,6 +16,7 @@ use crate::random_forest::forest::Forest;
 use crate::random_forest::{RandomForestClassifier, RandomForestRegressor};
 use crate::rng::Rng;
 use crate::vector::Vector;
+use crate::workers::{Alone, Workers};
 
 /// How many random features each split chooses among.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,35 +79,48 @@ impl Default for ForestOptions {
 }
 
 /// Grows each tree on the rows of weight above 0; `criterion` is given how often each was drawn.
-fn grow<C: Criterion, T>(
-    x: &Matrix,
-    weights: &[f64],
+fn grow<C: Criterion, T: Send>(
+    workers: &dyn Workers,
+    (x, weights): (&Matrix, &[f64]),
     (options, default): (&ForestOptions, MaxFeatures),
-    criterion: impl Fn(Vec<u32>) -> C,
-    tree: impl Fn(Grown) -> Result<T, Error>,
+    criterion: impl Fn(Vec<u32>) -> C + Sync,
+    tree: impl Fn(Grown) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
     checks::expect("n_estimators", options.n_estimators > 0, "at least 1 is needed")?;
     let limits = options.tree.limits()?;
     let max_features = options.max_features.unwrap_or(default).of(x.n_cols())?;
-    let table = Binned::of(x, ENSEMBLE_BINS)?;
+    let table = Binned::of(workers, x, ENSEMBLE_BINS)?;
     let rows = samples::weighted_rows(weights);
-    let mut grower = Grower::new(&table, limits, max_features, FeatureOrder::Random);
-    let mut seeds = Rng::new(options.seed);
-    let mut trees = Vec::new();
-    for _ in 0..options.n_estimators {
-        let mut rng = Rng::new(seeds.next_u64());
-        let (rows, draws) = match options.samples {
-            TreeSamples::All => (rows.clone(), Vec::new()),
-            TreeSamples::Bootstrap => {
-                let draws = samples::bootstrap(&rows, x.n_rows(), &mut rng);
-                let drawn = rows.iter().copied().filter(|&row| draws[row as usize] > 0);
-                (drawn.collect(), draws)
-            }
-        };
-        trees.push(tree(grower.grow(&criterion(draws), rows, &mut rng))?);
-    }
-    Ok(trees)
+    let mut rng = Rng::new(options.seed);
+    let seeds: Vec<u64> = (0..options.n_estimators).map(|_| rng.next_u64()).collect();
+    // One grower, whose buffers are used again, for several trees; short lists, so that all workers end together.
+    let lists: Vec<&[u64]> =
+        seeds.chunks(seeds.len().div_ceil(LISTS_OF_A_WORKER * workers.count())).collect();
+    workers.expect(seeds.len());
+    let trees = workers.map(lists.len(), |list| {
+        let mut grower = Grower::new(&table, limits, max_features, FeatureOrder::Random, &Alone);
+        let trees = lists[list].iter().map(|&seed| {
+            let mut rng = Rng::new(seed);
+            let (rows, draws) = match options.samples {
+                TreeSamples::All => (rows.clone(), Vec::new()),
+                TreeSamples::Bootstrap => {
+                    let draws = samples::bootstrap(&rows, x.n_rows(), &mut rng);
+                    let drawn = rows.iter().copied().filter(|&row| draws[row as usize] > 0);
+                    (drawn.collect(), draws)
+                }
+            };
+            grower.forget_order();
+            let tree = tree(grower.grow(&criterion(draws), rows, &mut rng));
+            workers.advance();
+            tree
+        });
+        checks::all(trees)
+    });
+    Ok(checks::all(trees.into_iter())?.into_iter().flatten().collect())
 }
+
+/// Lists of trees for each worker.
+const LISTS_OF_A_WORKER: usize = 8;
 
 impl RandomForestClassifier {
     /// Learns from samples `x` (`[n_samples, n_features]`) and their labels: each tree is grown on a random draw of the
@@ -119,7 +133,7 @@ impl RandomForestClassifier {
     ///
     /// As [`DecisionTreeClassifier::fit`].
     pub fn fit(x: &Matrix, y: &[usize], options: &ForestOptions) -> Result<Self, Error> {
-        Self::fit_samples(x, y, None, options)
+        Self::fit_on(&Alone, x, y, None, options)
     }
 
     /// As [`fit`](Self::fit), with a weight for each sample, which its class's weight is multiplied by. Samples of weight 0
@@ -134,10 +148,16 @@ impl RandomForestClassifier {
         weights: &[f32],
         options: &ForestOptions,
     ) -> Result<Self, Error> {
-        Self::fit_samples(x, y, Some(weights), options)
+        Self::fit_on(&Alone, x, y, Some(weights), options)
     }
 
-    fn fit_samples(
+    /// As [`fit_weighted`](Self::fit_weighted) if there are weights, else as [`fit`](Self::fit); trees are grown by the workers.
+    ///
+    /// # Errors
+    ///
+    /// As [`fit_weighted`](Self::fit_weighted).
+    pub fn fit_on(
+        workers: &dyn Workers,
         x: &Matrix,
         y: &[usize],
         weights: Option<&[f32]>,
@@ -146,8 +166,8 @@ impl RandomForestClassifier {
         let targets = ClassTargets::new(x, y, weights, &options.tree.class_weight)?;
         let max_depth = options.tree.max_depth;
         let trees = grow(
-            x,
-            &targets.weights,
+            workers,
+            (x, &targets.weights),
             (options, MaxFeatures::Sqrt),
             |draws| targets.criterion(draws),
             |grown| Ok(DecisionTreeClassifier::of_tree(targets.tree(grown)?, max_depth, x.n_cols())),
@@ -170,7 +190,7 @@ impl RandomForestRegressor {
     ///
     /// As [`DecisionTreeRegressor::fit`].
     pub fn fit(x: &Matrix, y: &Vector, options: &ForestOptions) -> Result<Self, Error> {
-        Self::fit_samples(x, y, None, options)
+        Self::fit_on(&Alone, x, y, None, options)
     }
 
     /// As [`fit`](Self::fit), with a weight for each sample. Samples of weight 0 are left out; those of other weights are
@@ -185,10 +205,16 @@ impl RandomForestRegressor {
         weights: &[f32],
         options: &ForestOptions,
     ) -> Result<Self, Error> {
-        Self::fit_samples(x, y, Some(weights), options)
+        Self::fit_on(&Alone, x, y, Some(weights), options)
     }
 
-    fn fit_samples(
+    /// As [`fit_weighted`](Self::fit_weighted) if there are weights, else as [`fit`](Self::fit); trees are grown by the workers.
+    ///
+    /// # Errors
+    ///
+    /// As [`fit_weighted`](Self::fit_weighted).
+    pub fn fit_on(
+        workers: &dyn Workers,
         x: &Matrix,
         y: &Vector,
         weights: Option<&[f32]>,
@@ -197,8 +223,8 @@ impl RandomForestRegressor {
         options.tree.expect_no_classes()?;
         let targets = ValueTargets::new(x, y, weights)?;
         let trees = grow(
-            x,
-            &targets.weights,
+            workers,
+            (x, &targets.weights),
             (options, MaxFeatures::All),
             |draws| targets.criterion(draws),
             |grown| Ok(DecisionTreeRegressor::of_tree(targets.tree(grown)?, &options.tree)),
