@@ -126,7 +126,7 @@ pub use crate::mixture_of_experts::{
 pub use crate::model::{Classifier, Model, Regressor, Transformer};
 pub use crate::naive_bayes::{NaiveBayes, NaiveBayesOptions, NaiveBayesParts};
 pub use crate::neural::{
-    Activation, Dense, NeuralLoss, NeuralOptions, NeuralSequential, NeuralTargets, Optimizer,
+    Activation, Dense, NeuralLoss, NeuralOptions, NeuralReport, NeuralSequential, NeuralTargets, Optimizer,
     SoftTargets, SoftmaxOptions,
 };
 pub use crate::ngram_lm::{NgramCounts, NgramLm, NgramLmOptions, NgramLmParts, Smoothing};

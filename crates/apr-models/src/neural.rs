@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 pub use self::dense::{Activation, Dense};
 pub use self::distilled::SoftTargets;
-pub use self::fit::{NeuralLoss, NeuralOptions, NeuralTargets};
+pub use self::fit::{NeuralLoss, NeuralOptions, NeuralReport, NeuralTargets};
 pub use self::optimizer::Optimizer;
 pub use self::softmax::SoftmaxOptions;
 
@@ -24,6 +24,7 @@ use crate::model::Transformer;
 use crate::probability::check_outputs;
 use crate::rng::Rng;
 use crate::scratch::with_scratch;
+use crate::workers::{Alone, Workers};
 
 /// Number of hidden values that are kept on the stack.
 const ON_STACK: usize = 2048;
@@ -109,9 +110,24 @@ impl NeuralSequential {
         targets: NeuralTargets<'_>,
         options: &NeuralOptions,
     ) -> Result<Vec<f64>, Error> {
-        let (layers, losses) = fit::fit(&self.layers, x, targets, options)?;
+        Ok(self.fit_on(&Alone, x, targets, options)?.losses)
+    }
+
+    /// As [`fit`](Self::fit), with a report. The workers are told of epochs; batches follow each other.
+    ///
+    /// # Errors
+    ///
+    /// As [`fit`](Self::fit).
+    pub fn fit_on(
+        &mut self,
+        workers: &dyn Workers,
+        x: &Matrix,
+        targets: NeuralTargets<'_>,
+        options: &NeuralOptions,
+    ) -> Result<NeuralReport, Error> {
+        let (layers, report) = fit::fit(workers, &self.layers, x, targets, options)?;
         self.layers = layers;
-        Ok(losses)
+        Ok(report)
     }
 
     /// Multinomial logistic regression: a network of one softmax layer with the least sum of the negative logarithms of the

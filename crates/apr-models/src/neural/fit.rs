@@ -5,11 +5,14 @@ use alloc::vec::Vec;
 
 use crate::checks;
 use crate::error::{Error, ErrorKind};
+use crate::gradient_boosting::EarlyStopping;
 use crate::matrix::Matrix;
 use crate::neural::dense::{Activation, Dense, GROUP, add_products};
 use crate::neural::distilled::SoftTargets;
 use crate::neural::optimizer::{Optimizer, Steps};
 use crate::rng::Rng;
+use crate::split::held_out;
+use crate::workers::Workers;
 
 /// Lower bound of probabilities before the logarithm.
 const LEAST_PROBABILITY: f64 = 1e-38;
@@ -48,8 +51,22 @@ pub struct NeuralOptions {
     pub batch_size: usize,
     /// Times each weight, added to its gradient. Default 0; constants have none.
     pub weight_decay: f32,
-    /// Decides the order of the samples in each epoch. Default 0.
+    /// When to stop before the last epoch. Default `None`: never.
+    pub early_stopping: Option<EarlyStopping>,
+    /// Decides the order of the samples in each epoch, and which ones are set aside. Default 0.
     pub seed: u64,
+}
+
+/// What a training of a network found besides its weights.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NeuralReport {
+    /// The mean loss of a sample in each epoch, while the weights change.
+    pub losses: Vec<f64>,
+    /// The mean loss of the samples set aside after each epoch, also of those whose weights are dropped. Empty without early
+    /// stopping.
+    pub validation_losses: Vec<f64>,
+    /// Epochs that made the weights: all, or those up to the least loss of the samples set aside.
+    pub n_epochs: usize,
 }
 
 impl NeuralOptions {
@@ -62,6 +79,7 @@ impl NeuralOptions {
             epochs: 100,
             batch_size: 32,
             weight_decay: 0.0,
+            early_stopping: None,
             seed: 0,
         }
     }
@@ -72,6 +90,7 @@ impl NeuralOptions {
         checks::expect("batch size", self.batch_size > 0, "must be at least 1")?;
         let decay = self.weight_decay >= 0.0 && self.weight_decay.is_finite();
         checks::expect("weight decay", decay, "must be finite and not negative")?;
+        self.early_stopping.map_or(Ok(()), |stopping| stopping.check())?;
         let fits =
             self.loss == NeuralLoss::MeanSquared || matches!(last, Activation::Sigmoid | Activation::Softmax);
         checks::expect("loss", fits, "cross entropy needs a last layer of sigmoids or a softmax")?;
@@ -82,11 +101,12 @@ impl NeuralOptions {
 }
 
 pub(crate) fn fit(
+    workers: &dyn Workers,
     layers: &[Dense],
     x: &Matrix,
     targets: NeuralTargets<'_>,
     options: &NeuralOptions,
-) -> Result<(Vec<Dense>, Vec<f64>), Error> {
+) -> Result<(Vec<Dense>, NeuralReport), Error> {
     let (Some(first), Some(last)) = (layers.first(), layers.last()) else {
         return Err(ErrorKind::PartInvalid { part: "layers", problem: "at least one is needed" }.into());
     };
@@ -100,24 +120,58 @@ pub(crate) fn fit(
 
     let mut learner = Learner::new(layers.to_vec(), options, n_rows);
     let mut rng = Rng::new(options.seed);
-    let mut order: Vec<usize> = (0..n_rows).collect();
-    let mut losses = Vec::new();
+    let aside = options
+        .early_stopping
+        .map(|stopping| held_out(n_rows, targets.classes(), stopping.validation_share, options.seed));
+    let is_aside = |row: usize| aside.as_ref().is_some_and(|aside| aside[row]);
+    let validation: Vec<usize> = (0..n_rows).filter(|&row| is_aside(row)).collect();
+    let mut order: Vec<usize> = (0..n_rows).filter(|&row| !is_aside(row)).collect();
+    let n_learned = order.len() as f64;
+    let mut report = NeuralReport::default();
+    let mut best: Option<(f64, Vec<Dense>)> = None;
+    workers.expect(options.epochs);
     for epoch in 0..options.epochs {
         rng.shuffle(&mut order);
         let mut sum = 0.0;
         for batch in order.chunks(options.batch_size) {
             sum += learner.learn(x, targets, &expected, batch, options);
         }
-        let loss = sum / n_rows as f64;
+        workers.advance();
+        let loss = sum / n_learned;
         if !loss.is_finite() || !learner.layers.iter().all(Dense::is_finite) {
             return Err(ErrorKind::Diverged { epoch }.into());
         }
-        losses.push(loss);
+        report.losses.push(loss);
+        let Some(stopping) = options.early_stopping.filter(|_| !validation.is_empty()) else {
+            report.n_epochs = epoch + 1;
+            continue;
+        };
+        let chunks = validation.chunks(options.batch_size);
+        let sum: f64 = chunks.map(|batch| learner.loss(x, targets, &expected, batch, options)).sum();
+        let loss = sum / validation.len() as f64;
+        if !loss.is_finite() {
+            return Err(ErrorKind::Diverged { epoch }.into());
+        }
+        report.validation_losses.push(loss);
+        if best.as_ref().is_none_or(|(best, _)| loss < *best) {
+            best = Some((loss, learner.layers.clone()));
+            report.n_epochs = epoch + 1;
+        } else if epoch + 1 - report.n_epochs >= stopping.patience {
+            break;
+        }
     }
-    Ok((learner.layers, losses))
+    Ok((best.map_or(learner.layers, |(_, layers)| layers), report))
 }
 
 impl NeuralTargets<'_> {
+    /// The classes of the samples, if each has one.
+    const fn classes(&self) -> Option<&[usize]> {
+        match self {
+            Self::Classes(classes) => Some(classes),
+            _ => None,
+        }
+    }
+
     /// The outputs wanted: a row for each sample.
     fn table(self, n_rows: usize, n_outputs: usize) -> Result<Matrix, Error> {
         match self {
@@ -189,8 +243,8 @@ impl Learner {
         }
     }
 
-    /// One step from the samples of these rows; the sum of their losses before it.
-    fn learn(
+    /// The sum of the losses of these rows; `gradients.0` has the derivatives of their mean with respect to the sums of the last layer.
+    fn loss(
         &mut self,
         x: &Matrix,
         targets: NeuralTargets<'_>,
@@ -198,8 +252,7 @@ impl Learner {
         rows: &[usize],
         options: &NeuralOptions,
     ) -> f64 {
-        let Self { layers, steps, outputs, gradients, weight_gradients, bias_gradients } = self;
-        let width = |idx: usize, layers: &[Dense]| layers.get(idx).map_or(0, Dense::n_outputs);
+        let Self { layers, outputs, gradients, .. } = self;
         if let Some(samples) = outputs.first_mut() {
             samples.clear();
             rows.iter().filter_map(|&row| x.row(row)).for_each(|row| samples.extend_from_slice(row));
@@ -212,21 +265,34 @@ impl Learner {
             }
         }
 
-        let (current, next) = (&mut gradients.0, &mut gradients.1);
-        let last = layers.len() - 1;
+        let current = &mut gradients.0;
         let said = outputs.last().map_or(&[][..], Vec::as_slice);
         let wanted = rows.iter().filter_map(|&row| expected.row(row)).flatten().copied();
-        let (activation, width) =
-            (layers.last().map_or(Activation::default(), Dense::activation), width(last, layers));
-        let loss = match targets {
+        let last = layers.last();
+        let activation = last.map_or(Activation::default(), Dense::activation);
+        let width = last.map_or(0, Dense::n_outputs);
+        match targets {
             NeuralTargets::Distilled(soft) => {
                 current.clear();
                 current.extend(wanted);
                 soft.gradients(rows, said, width, current)
             }
             _ => output_gradients(options.loss, activation, said, wanted, width, current),
-        };
+        }
+    }
 
+    /// One step from the samples of these rows; the sum of their losses before it.
+    fn learn(
+        &mut self,
+        x: &Matrix,
+        targets: NeuralTargets<'_>,
+        expected: &Matrix,
+        rows: &[usize],
+        options: &NeuralOptions,
+    ) -> f64 {
+        let loss = self.loss(x, targets, expected, rows, options);
+        let Self { layers, steps, outputs, gradients, weight_gradients, bias_gradients } = self;
+        let (current, next) = (&mut gradients.0, &mut gradients.1);
         steps.begin();
         let mut offset: usize =
             layers.iter().map(|layer| layer.weights().as_slice().len() + layer.n_outputs()).sum();
