@@ -29,6 +29,7 @@ mod scanning;
 mod scoring;
 mod sealed_file;
 mod secrets;
+mod threads;
 mod whole_file;
 
 pub use program::{run, run_json};

@@ -14,5 +14,5 @@ pub(crate) mod value;
 pub(crate) mod width;
 
 pub(crate) use self::console::{Console, Data, OutputFormat, Verbosity};
-pub(crate) use self::progress::{Busy, Progress};
+pub(crate) use self::progress::{Busy, Parts, Progress};
 pub(crate) use self::style::{ColorChoice, Style};

@@ -29,6 +29,7 @@ use crate::output::ending::Ending;
 use crate::output::{Output, Run};
 use crate::tables::{self, Dialect, Input};
 use crate::terminal::Console;
+use crate::threads::{Threads, ThreadsArg};
 
 /// In the metadata: name and importance of each feature, the most important first.
 const IMPORTANCES_KEY: &str = "feature_importances";
@@ -70,6 +71,8 @@ struct CommonArgs {
     write: WriteArgs,
     #[command(flatten)]
     dialect: Dialect,
+    #[command(flatten)]
+    threads: ThreadsArg,
 }
 
 /// What training gives.
@@ -119,11 +122,14 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
 
     let busy = console.busy("training");
     let mut data = Data::read(Input::open(source)?, common.dialect, &columns)?;
+    let threads = Threads::new(common.threads, busy.parts());
     let (trained, time) =
-        validation::train(validation, seed, &mut data, &train).map_err(|failure| match failure.code() {
-            // Of a model in a file the parts are at fault, here it can only be the settings.
-            "am-part" | "am-part-length" => Failure::new(CODE_USAGE, failure.what()),
-            _ => failure.in_file(source),
+        validation::train(validation, seed, &mut data, &train, threads).map_err(|failure| {
+            match failure.code() {
+                // Of a model in a file the parts are at fault, here it can only be the settings.
+                "am-part" | "am-part-length" => Failure::new(CODE_USAGE, failure.what()),
+                _ => failure.in_file(source),
+            }
         })?;
     drop(busy);
 

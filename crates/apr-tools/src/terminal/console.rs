@@ -186,9 +186,9 @@ impl Console {
         Progress::new(label, total, self.begin(), self.err_style)
     }
 
-    /// A line for work whose end is not known, shown only on a terminal.
+    /// A line for work whose end is not known at its begin, shown only on a terminal.
     pub(crate) fn busy(&self, label: &'static str) -> Busy {
-        Busy::new(label, self.begin())
+        Busy::new(label, self.begin(), self.err_style)
     }
 
     /// Now, if a progress line is wanted.

@@ -1,5 +1,7 @@
 //! Progress: one line on standard error, on terminals only.
 
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::io::{self, Write};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -108,10 +110,19 @@ impl Drop for Progress {
     }
 }
 
+/// What a line counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Unit {
+    #[default]
+    Bytes,
+    Parts,
+}
+
 /// What the line says at a given time since the work began.
 #[derive(Debug, Default)]
 struct Meter {
     label: &'static str,
+    unit: Unit,
     total: u64,
     done: u64,
     item: String,
@@ -137,14 +148,19 @@ impl Meter {
         let percent = human::percent(done, total);
         let left = Duration::try_from_secs_f64((total - done) as f64 / rate).ok();
         let left = left.filter(|_| now >= WORTH_TELLING).map(|left| format!("{} left", human::span(left)));
-        let rate = format!("{}/s", human::bytes(rate as u64));
-        let amount = format!("{} of {}", human::bytes(done), human::bytes(total));
+        let (rate, amount) = match self.unit {
+            Unit::Bytes => {
+                let amount = format!("{} of {}", human::bytes(done), human::bytes(total));
+                (Some(format!("{}/s", human::bytes(rate as u64))), amount)
+            }
+            Unit::Parts => (None, format!("{} of {}", human::grouped(done), human::grouped(total))),
+        };
         // The shortest form first: what is added later is the first to be left out.
         let mut shown = percent.clone();
         for parts in [
             [None, None, left.as_deref()],
-            [None, Some(rate.as_str()), left.as_deref()],
-            [Some(amount.as_str()), Some(rate.as_str()), left.as_deref()],
+            [None, rate.as_deref(), left.as_deref()],
+            [Some(amount.as_str()), rate.as_deref(), left.as_deref()],
         ] {
             let parts: Vec<&str> = [Some(percent.as_str())].into_iter().chain(parts).flatten().collect();
             let longer = parts.join(", ");
@@ -170,28 +186,67 @@ impl Meter {
     }
 }
 
-/// A line that shows how long work has taken whose end is not known; removed when this is dropped.
+/// How many parts of some work are done, of how many; both grow.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Parts {
+    /// So many more parts are to be done.
+    pub(crate) fn expect(&self, count: usize) {
+        self.total.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    /// One more is done.
+    pub(crate) fn advance(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A line that shows how long work has taken whose end is not known, or how many of its parts are done as soon as it has
+/// [`parts`](Self::parts); removed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Busy(Option<(Sender<()>, JoinHandle<()>)>);
+pub(crate) struct Busy {
+    parts: Arc<Parts>,
+    ticker: Option<(Sender<()>, JoinHandle<()>)>,
+}
 
 impl Busy {
-    pub(super) fn new(label: &'static str, begun: Option<Instant>) -> Self {
-        let Some(begun) = begun else { return Self(None) };
+    pub(super) fn new(label: &'static str, begun: Option<Instant>, style: Style) -> Self {
+        let parts = Arc::new(Parts::default());
+        let Some(begun) = begun else { return Self { parts, ticker: None } };
         let (stop, stopped) = mpsc::channel();
+        let counted = Arc::clone(&parts);
         let tick = move || {
             while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                draw(&format!("{label}, {}", human::span(begun.elapsed())));
+                draw(&busy_line(label, &counted, begun.elapsed(), style));
             }
             erase();
         };
         // Without a thread the work is done all the same.
-        Self(thread::Builder::new().spawn(tick).ok().map(|thread| (stop, thread)))
+        let ticker = thread::Builder::new().spawn(tick).ok().map(|thread| (stop, thread));
+        Self { parts, ticker }
+    }
+
+    /// What is known of the parts of the work.
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.parts
+    }
+}
+
+fn busy_line(label: &'static str, parts: &Parts, now: Duration, style: Style) -> String {
+    let (done, total) = (parts.done.load(Ordering::Relaxed), parts.total.load(Ordering::Relaxed));
+    match total {
+        0 => format!("{label}, {}", human::span(now)),
+        _ => Meter { label, unit: Unit::Parts, total, done, ..Meter::default() }.line(now, style),
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        if let Some((stop, thread)) = self.0.take() {
+        if let Some((stop, thread)) = self.ticker.take() {
             drop(stop);
             let _ = thread.join();
         }
@@ -256,6 +311,18 @@ mod tests {
         assert_eq!(line, "reading ████████████ 100.0 %, 10 B of 10 B, 5 B/s, 0 s left");
         let nothing = Meter::default().line(Duration::ZERO, Style::PLAIN);
         assert!(nothing.contains("0.0 %"), "{nothing}");
+    }
+
+    #[test]
+    fn work_without_parts_shows_its_time_and_with_parts_how_many_are_done() {
+        let (parts, style) = (Parts::default(), Style::PLAIN.with_width(60));
+        let line = |parts: &Parts| busy_line("training", parts, Duration::from_secs(8), style);
+        assert_eq!(line(&parts), "training, 8 s");
+        parts.expect(3);
+        parts.expect(1);
+        assert_eq!(line(&parts), "training              0.0 %, 0 of 4");
+        (0..2).for_each(|_| parts.advance());
+        assert_eq!(line(&parts), "training ██████       50.0 %, 2 of 4, 8 s left");
     }
 
     #[test]

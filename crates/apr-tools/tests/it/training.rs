@@ -159,6 +159,23 @@ fn weights_of_classes_and_samples_decide_where_the_table_contradicts_itself() {
 }
 
 #[test]
+fn networks_stop_when_rows_set_aside_are_predicted_no_better() {
+    let sandbox = Sandbox::with_models();
+    let row = |row: usize| format!("{},{},{}\n", row % 7, row * 5 % 11, ["low", "high"][row * 3 % 17 / 9]);
+    let table: String = (0..120).map(row).collect();
+    sandbox.write("t.csv", format!("a,b,kind\n{table}").as_bytes());
+    let args = ["mlp", "--hidden", "8", "--epochs", "400", "--early-stopping", "0.25", "--patience", "5"];
+    let columns = ["--data", "t.csv", "--target", "kind", "-o", "n.apr"];
+    let report = train(&sandbox, &[&args[..], &columns].concat());
+    assert!(report["metrics"]["epochs"].as_u64().unwrap() < 400, "{report:#}");
+    assert!(report["metrics"]["validation_loss"].is_number() && report["metrics"]["loss"].is_number());
+    assert_eq!(report["hyperparameters"]["early_stopping"], 0.25);
+    let whole = ["mlp", "--epochs", "20", "--force"];
+    let report = train(&sandbox, &[&whole[..], &columns].concat());
+    assert_eq!(report["metrics"].get("validation_loss"), None);
+}
+
+#[test]
 fn numbers_are_classes_if_that_is_asked_for() {
     let sandbox = Sandbox::with_models();
     sandbox.write("n.csv", b"x,y\n0,10\n0.1,10\n5,9\n5.1,9\n0.2,10\n4.9,9\n");
@@ -244,6 +261,34 @@ fn the_same_training_gives_the_same_file() {
         }
         assert_eq!(sandbox.read("a.apr"), sandbox.read("b.apr"), "{algorithm}");
     }
+}
+
+#[test]
+fn the_number_of_threads_changes_no_byte() {
+    let sandbox = Sandbox::with_models();
+    let row = |row: usize| format!("{},{},{},{}\n", row % 7, row * 5 % 11, row * row % 13, row % 3);
+    let table: String = (0..200).map(row).collect();
+    sandbox.write("t.csv", format!("a,b,c,k\n{table}").as_bytes());
+    for args in [
+        &["random-forest", "--trees", "9", "--classes", "--folds", "3", "--target", "k"][..],
+        &["random-forest", "--trees", "5", "--test-share", "0.2", "--target", "c"],
+        &["gradient-boosting", "--trees", "5", "--folds", "4", "--target", "c"],
+        &["kmeans", "--clusters", "5", "--restarts", "7"],
+        &["gmm", "--components", "3", "--restarts", "5", "--covariance", "diag"],
+        &["naive-bayes", "--target", "k", "--folds", "5"],
+    ] {
+        let files: Vec<Vec<u8>> = ["1", "2", "5"]
+            .iter()
+            .map(|threads| {
+                let rest = ["--data", "t.csv", "-o", "m.apr", "--force", "--threads", threads];
+                train(&sandbox, &[args, &rest].concat());
+                sandbox.read("m.apr")
+            })
+            .collect();
+        assert!(files.iter().all(|file| *file == files[0]), "{args:?}");
+    }
+    let ran = sandbox.run(&["train", "kmeans", "--threads", "0", "--data", "t.csv", "-o", "no.apr"]);
+    assert_eq!(ran.exit, 2, "{}", ran.stderr);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use apr_models::{
     AnyModel, ClassWeight, CountVectorizer, CountVectorizerOptions, DocumentCount, KMeans, LinearRegression,
     LogisticRegression, MixtureOfExperts, MoeConfig, MoeTraining, NaiveBayes, NaiveBayesOptions, NgramLm,
     NgramLmOptions, Pca, PcaOptions, PcaScaling, Ridge, SoftmaxGating, TextRules, TfIdf, TfIdfOptions,
+    Workers,
 };
 use clap::{Args, Subcommand};
 
@@ -298,7 +299,14 @@ pub(super) struct Job<'a> {
 }
 
 /// Trains the chosen model on the table.
-pub(super) type Training<'a> = Box<dyn Fn(&Data) -> Result<Trained, Failure> + 'a>;
+pub(super) type Training<'a> = Box<dyn Fn(&Data, &dyn Workers) -> Result<Trained, Failure> + Sync + 'a>;
+
+/// What a training gets besides its settings and data.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'r> {
+    pub(super) seed: u64,
+    pub(super) workers: &'r dyn Workers,
+}
 
 impl Algorithm {
     pub(super) fn job(&self) -> Job<'_> {
@@ -331,7 +339,9 @@ impl Algorithm {
             }
             Self::Mlp(args) => args.job("mlp", args.settings.needs(), network::train),
             Self::DecisionTree(args) => {
-                args.weighted_job("decision-tree", args.settings.target.asked(), trees::decision_tree)
+                args.weighted_job("decision-tree", args.settings.target.asked(), |args, data, _| {
+                    trees::decision_tree(args, data)
+                })
             }
             Self::RandomForest(args) => {
                 args.weighted_job("random-forest", args.settings.target().asked(), trees::random_forest)
@@ -342,25 +352,26 @@ impl Algorithm {
             Self::Moe(args) => args.job("moe", Needs::Numbers, mixture),
             Self::KMeans(args) => args.job("kmeans", kmeans),
             Self::Gmm(args) => args.job("gmm", clusters::mixture),
-            Self::Dbscan(args) => args.job("dbscan", clusters::dbscan),
-            Self::IsolationForest(args) => args.job("isolation-forest", trees::isolation_forest),
-            Self::Pca(args) => args.job("pca", pca),
-            Self::TfIdf(args) => args.job("tfidf", tf_idf),
-            Self::CountVectorizer(args) => args.job("count-vectorizer", count_vectorizer),
-            Self::Ngram(args) => args.job("ngram", ngram),
+            Self::Dbscan(args) => args.job("dbscan", |args, data, _| clusters::dbscan(args, data)),
+            Self::IsolationForest(args) => {
+                args.job("isolation-forest", |args, data, _| trees::isolation_forest(args, data))
+            }
+            Self::Pca(args) => args.job("pca", |args, data, _| pca(args, data)),
+            Self::TfIdf(args) => args.job("tfidf", |args, data, _| tf_idf(args, data)),
+            Self::CountVectorizer(args) => {
+                args.job("count-vectorizer", |args, data, _| count_vectorizer(args, data))
+            }
+            Self::Ngram(args) => args.job("ngram", |args, data, _| ngram(args, data)),
             Self::Recommender(args) => args.job(),
         }
     }
 }
 
 /// Fits a model with these settings.
-type Train<S> = fn(&S, &Data) -> Result<Trained, Failure>;
+type Train<S> = fn(&S, &Data, Run<'_>) -> Result<Trained, Failure>;
 
-/// Fits a model with these settings and this seed.
-type TrainSeeded<S> = fn(&S, &Data, u64) -> Result<Trained, Failure>;
-
-impl<S: Args> Supervised<S> {
-    fn job(&self, name: &'static str, needs: Needs, train: TrainSeeded<S>) -> Job<'_> {
+impl<S: Args + Sync> Supervised<S> {
+    fn job(&self, name: &'static str, needs: Needs, train: Train<S>) -> Job<'_> {
         self.weighted_job(name, (needs, None), train)
     }
 
@@ -369,27 +380,33 @@ impl<S: Args> Supervised<S> {
         &'a self,
         name: &'static str,
         (needs, weight): (Needs, Option<&'a str>),
-        train: TrainSeeded<S>,
+        train: Train<S>,
     ) -> Job<'a> {
         let SupervisedArgs { common, target, drop, validation, seed } = &self.shared;
         let (columns, seed) = (Columns::Target { needs, target, dropped: &drop.drop, weight }, seed.seed);
-        let train = Box::new(move |data: &Data| train(&self.settings, data, seed));
+        let train = Box::new(move |data: &Data, workers: &dyn Workers| {
+            train(&self.settings, data, Run { seed, workers })
+        });
         Job { name, common, columns, validation: *validation, seed, train }
     }
 }
 
-impl<S: Args> Unsupervised<S> {
+impl<S: Args + Sync> Unsupervised<S> {
     fn job(&self, name: &'static str, train: Train<S>) -> Job<'_> {
         let columns = Columns::All { dropped: &self.drop.drop };
-        let train = Box::new(move |data: &Data| train(&self.settings, data));
+        let train = Box::new(move |data: &Data, workers: &dyn Workers| {
+            train(&self.settings, data, Run { seed: 0, workers })
+        });
         Job { name, common: &self.common, columns, validation: ValidationArgs::default(), seed: 0, train }
     }
 }
 
-impl<S: Args> OfTexts<S> {
+impl<S: Args + Sync> OfTexts<S> {
     fn job(&self, name: &'static str, train: Train<S>) -> Job<'_> {
         let columns = Columns::Texts { column: self.column.as_deref() };
-        let train = Box::new(move |data: &Data| train(&self.settings, data));
+        let train = Box::new(move |data: &Data, workers: &dyn Workers| {
+            train(&self.settings, data, Run { seed: 0, workers })
+        });
         Job { name, common: &self.common, columns, validation: ValidationArgs::default(), seed: 0, train }
     }
 }
@@ -457,7 +474,7 @@ fn naive_bayes(args: &NaiveBayesArgs, data: &Data) -> Result<Trained, Failure> {
     Ok(Trained::new(model, hyperparameters))
 }
 
-fn mixture(args: &MixtureArgs, data: &Data, seed: u64) -> Result<Trained, Failure> {
+fn mixture(args: &MixtureArgs, data: &Data, Run { seed, .. }: Run<'_>) -> Result<Trained, Failure> {
     let table = data.table()?;
     let &MixtureArgs { experts, top_k, restarts } = args;
     // Each takes at least one sample.
@@ -481,11 +498,11 @@ fn mixture(args: &MixtureArgs, data: &Data, seed: u64) -> Result<Trained, Failur
     Ok(Trained::new(AnyModel::MixtureOfExperts(model), hyperparameters))
 }
 
-fn kmeans(args: &KMeansArgs, data: &Data) -> Result<Trained, Failure> {
+fn kmeans(args: &KMeansArgs, data: &Data, run: Run<'_>) -> Result<Trained, Failure> {
     let table = data.table()?;
     let &KMeansArgs { clusters, max_iter, restarts, seed: SeedArg { seed } } = args;
     let mut model = KMeans::new(clusters)?.with_random_state(seed).with_max_iter(max_iter);
-    model.fit_restarting(&table.x, restarts)?;
+    model.fit_on(run.workers, &table.x, restarts)?;
     let metrics = named([("inertia", decimal(model.inertia())), ("iterations", model.n_iter().into())]);
     let hyperparameters = named([
         ("clusters", clusters.into()),

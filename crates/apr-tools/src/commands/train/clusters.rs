@@ -4,7 +4,7 @@ use apr_models::{CovarianceType, Dbscan, GaussianMixture, GaussianMixtureOptions
 use clap::{Args, ValueEnum};
 
 use super::Trained;
-use super::algorithms::{SETTINGS, SeedArg, decimal, named};
+use super::algorithms::{Run, SETTINGS, SeedArg, decimal, named};
 use super::data::Data;
 use super::linear::ended;
 use super::scaling::{Scale, StandardizeArg};
@@ -57,7 +57,7 @@ pub(super) struct DbscanArgs {
     standardize: StandardizeArg,
 }
 
-pub(super) fn mixture(args: &MixtureArgs, data: &Data) -> Result<Trained, Failure> {
+pub(super) fn mixture(args: &MixtureArgs, data: &Data, run: Run<'_>) -> Result<Trained, Failure> {
     let table = data.table()?;
     let &MixtureArgs { components, reg_covar, max_iter, tol, restarts, standardize, .. } = args;
     let seed = args.seed.seed;
@@ -77,7 +77,7 @@ pub(super) fn mixture(args: &MixtureArgs, data: &Data) -> Result<Trained, Failur
         seed,
     };
     let (scale, x) = standardize.samples(table)?;
-    let (mut model, convergence) = GaussianMixture::fit(&x, &options)?;
+    let (mut model, convergence) = GaussianMixture::fit_on(run.workers, &x, &options)?;
     if let Some(scale) = scale {
         model = unscaled(&model, &scale)?.with_training(max_iter, tol, Some(seed));
     }

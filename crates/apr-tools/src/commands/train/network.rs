@@ -1,14 +1,16 @@
 //! Neural networks: scaled data in training, unscaled data in predictions.
 
 use apr_models::{
-    Activation, Dense, Matrix, NeuralLoss, NeuralOptions, NeuralSequential, NeuralTargets, Optimizer,
+    Activation, Alone, Dense, Matrix, NeuralLoss, NeuralOptions, NeuralReport, NeuralSequential,
+    NeuralTargets, Optimizer, Workers,
 };
 use clap::{Args, ValueEnum};
 
 use super::Trained;
-use super::algorithms::{SETTINGS, decimal, named};
+use super::algorithms::{Run, SETTINGS, decimal, named};
 use super::data::{Data, Needs, Table, Target};
 use super::scaling::Scale;
+use super::validation::EarlyStoppingArgs;
 use crate::error::{CODE_USAGE, Failure};
 
 #[derive(Debug, Args)]
@@ -31,6 +33,8 @@ pub(super) struct MlpArgs {
     /// Weight decay.
     #[arg(long, value_name = "NUMBER", default_value = "0", help_heading = SETTINGS)]
     weight_decay: f32,
+    #[command(flatten)]
+    early_stopping: EarlyStoppingArgs,
     /// The target is a class even if it is a number.
     #[arg(long, help_heading = SETTINGS)]
     classes: bool,
@@ -50,15 +54,15 @@ impl MlpArgs {
     }
 }
 
-pub(super) fn train(args: &MlpArgs, data: &Data, seed: u64) -> Result<Trained, Failure> {
-    let table = data.table()?;
+pub(super) fn train(args: &MlpArgs, data: &Data, run: Run<'_>) -> Result<Trained, Failure> {
+    let (table, Run { seed, workers }) = (data.table()?, run);
     let hidden = hidden(&args.hidden)?;
     let (activation, name) = match args.activation {
         ActivationArg::Relu => (Activation::Relu, "relu"),
         ActivationArg::Tanh => (Activation::Tanh, "tanh"),
         ActivationArg::Sigmoid => (Activation::Sigmoid, "sigmoid"),
     };
-    let &MlpArgs { epochs, batch_size, learning_rate, weight_decay, .. } = args;
+    let &MlpArgs { epochs, batch_size, learning_rate, weight_decay, early_stopping, .. } = args;
 
     let (n_outputs, last, loss) = match &table.target {
         Target::Classes { names, .. } => (names.len(), Activation::Softmax, NeuralLoss::CrossEntropy),
@@ -73,13 +77,16 @@ pub(super) fn train(args: &MlpArgs, data: &Data, seed: u64) -> Result<Trained, F
         epochs,
         batch_size,
         weight_decay,
+        early_stopping: early_stopping.options(),
         seed,
         ..NeuralOptions::new(loss)
     };
-    let (model, final_loss) = learn(table, &layers, &options)?;
+    let (model, report) = learn(workers, table, &layers, &options)?;
 
-    let metrics = final_loss.map(|loss| ("loss".to_owned(), loss.into())).into_iter().collect();
-    let hyperparameters = named([
+    let mut metrics = EarlyStoppingArgs::metrics("epochs", report.n_epochs, &report.validation_losses);
+    let final_loss = report.n_epochs.checked_sub(1).and_then(|last| report.losses.get(last));
+    metrics.extend(final_loss.map(|&loss| ("loss".to_owned(), loss.into())));
+    let mut hyperparameters = named([
         ("hidden", hidden.iter().map(|&width| width.into()).collect::<Vec<_>>().into()),
         ("activation", name.into()),
         ("epochs", epochs.into()),
@@ -88,6 +95,7 @@ pub(super) fn train(args: &MlpArgs, data: &Data, seed: u64) -> Result<Trained, F
         ("weight_decay", decimal(weight_decay)),
         ("seed", seed.into()),
     ]);
+    hyperparameters.extend(early_stopping.settings());
     Ok(Trained::new(model, hyperparameters).with_metrics(metrics))
 }
 
@@ -106,13 +114,16 @@ pub(crate) fn hidden(text: &str) -> Result<Vec<usize>, Failure> {
 
 /// Trains on scaled data, and returns the network for plain data with the last loss.
 fn learn(
+    workers: &dyn Workers,
     table: &Table,
     layers: &[(usize, Activation)],
     options: &NeuralOptions,
-) -> Result<(NeuralSequential, Option<f64>), Failure> {
+) -> Result<(NeuralSequential, NeuralReport), Failure> {
     match &table.target {
-        Target::Classes { ids, .. } => learn_classes(&table.x, NeuralTargets::Classes(ids), layers, options),
-        Target::Numbers(y) => learn_numbers(&table.x, y.as_slice(), layers, options),
+        Target::Classes { ids, .. } => {
+            learn_classes_on(workers, &table.x, NeuralTargets::Classes(ids), layers, options)
+        }
+        Target::Numbers(y) => learn_numbers_on(workers, &table.x, y.as_slice(), layers, options),
         Target::None | Target::Names(_) => Err(Failure::new(CODE_USAGE, "no target is given")),
     }
 }
@@ -127,13 +138,23 @@ pub(crate) fn learn_classes(
     targets: NeuralTargets<'_>,
     layers: &[(usize, Activation)],
     options: &NeuralOptions,
-) -> Result<(NeuralSequential, Option<f64>), Failure> {
+) -> Result<(NeuralSequential, NeuralReport), Failure> {
+    learn_classes_on(&Alone, x, targets, layers, options)
+}
+
+fn learn_classes_on(
+    workers: &dyn Workers,
+    x: &Matrix,
+    targets: NeuralTargets<'_>,
+    layers: &[(usize, Activation)],
+    options: &NeuralOptions,
+) -> Result<(NeuralSequential, NeuralReport), Failure> {
     let (n_rows, n_cols) = x.shape();
     let inputs = Scale::of(x.as_slice(), n_cols);
     let x = Matrix::from_vec(n_rows, n_cols, inputs.apply(x.as_slice()))?;
     let mut model = NeuralSequential::random(n_cols, layers, options.seed)?;
-    let losses = model.fit(&x, targets, options)?;
-    Ok((unscaled(model, &inputs, None)?, losses.last().copied()))
+    let report = model.fit_on(workers, &x, targets, options)?;
+    Ok((unscaled(model, &inputs, None)?, report))
 }
 
 /// Trains a network with one output on scaled samples and numbers; the network is for plain ones.
@@ -146,14 +167,24 @@ pub(crate) fn learn_numbers(
     y: &[f32],
     layers: &[(usize, Activation)],
     options: &NeuralOptions,
-) -> Result<(NeuralSequential, Option<f64>), Failure> {
+) -> Result<(NeuralSequential, NeuralReport), Failure> {
+    learn_numbers_on(&Alone, x, y, layers, options)
+}
+
+fn learn_numbers_on(
+    workers: &dyn Workers,
+    x: &Matrix,
+    y: &[f32],
+    layers: &[(usize, Activation)],
+    options: &NeuralOptions,
+) -> Result<(NeuralSequential, NeuralReport), Failure> {
     let (n_rows, n_cols) = x.shape();
     let (inputs, outputs) = (Scale::of(x.as_slice(), n_cols), Scale::of(y, 1));
     let x = Matrix::from_vec(n_rows, n_cols, inputs.apply(x.as_slice()))?;
     let y = Matrix::from_vec(n_rows, 1, outputs.apply(y))?;
     let mut model = NeuralSequential::random(n_cols, layers, options.seed)?;
-    let losses = model.fit(&x, NeuralTargets::Values(&y), options)?;
-    Ok((unscaled(model, &inputs, Some(&outputs))?, losses.last().copied()))
+    let report = model.fit_on(workers, &x, NeuralTargets::Values(&y), options)?;
+    Ok((unscaled(model, &inputs, Some(&outputs))?, report))
 }
 
 /// The network that gives for plain samples what this one gives for scaled ones.

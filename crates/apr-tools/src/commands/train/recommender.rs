@@ -1,6 +1,6 @@
 //! Content recommenders: items with vectors or texts.
 
-use apr_models::{ContentRecommender, TfIdfOptions};
+use apr_models::{ContentRecommender, TfIdfOptions, Workers};
 use clap::Args;
 
 use super::algorithms::{DropArg, Job, VocabularyArgs, counts, named};
@@ -34,7 +34,7 @@ impl RecommenderArgs {
             }
             None => Columns::Texts { column: self.column.as_deref() },
         };
-        let train = Box::new(move |data: &Data| train(&self.vocabulary, data));
+        let train = Box::new(move |data: &Data, _: &dyn Workers| train(&self.vocabulary, data));
         let validation = ValidationArgs::default();
         Job { name: "recommender", common: &self.common, columns, validation, seed: 0, train }
     }

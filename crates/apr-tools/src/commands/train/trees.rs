@@ -1,16 +1,17 @@
 //! Decision trees, forests of them, boosted trees and isolation forests.
 
-use apr_container::{Map, Value};
+use apr_container::Value;
 use apr_models::{
-    BoostingOptions, Contamination, DecisionTreeClassifier, DecisionTreeRegressor, EarlyStopping,
-    ForestOptions, GradientBoostingClassifier, GradientBoostingRegressor, IsolationForest, IsolationOptions,
-    MaxFeatures, RandomForestClassifier, RandomForestRegressor, TreeOptions, TreeSamples,
+    BoostingOptions, Contamination, DecisionTreeClassifier, DecisionTreeRegressor, ForestOptions,
+    GradientBoostingClassifier, GradientBoostingRegressor, IsolationForest, IsolationOptions, MaxFeatures,
+    RandomForestClassifier, RandomForestRegressor, TreeOptions, TreeSamples,
 };
 use clap::{Args, ValueEnum};
 
 use super::Trained;
-use super::algorithms::{SETTINGS, SeedArg, decimal, named};
+use super::algorithms::{Run, SETTINGS, SeedArg, decimal, named};
 use super::data::{Data, Needs, Table, Target};
+use super::validation::EarlyStoppingArgs;
 use super::weights::WeightArgs;
 use crate::error::Failure;
 
@@ -71,12 +72,8 @@ pub(super) struct BoostingArgs {
     /// Share of the samples that each stage learns from.
     #[arg(long, value_name = "SHARE", default_value = "1", help_heading = SETTINGS)]
     subsample: f64,
-    /// Stop early: keep the stages up to the one that predicts this share of the samples best, which are not learned from.
-    #[arg(long, value_name = "SHARE", help_heading = SETTINGS)]
-    early_stopping: Option<f64>,
-    /// Stages without improvement after which to stop early.
-    #[arg(long, value_name = "N", default_value = "10", requires = "early_stopping", help_heading = SETTINGS)]
-    patience: usize,
+    #[command(flatten)]
+    early_stopping: EarlyStoppingArgs,
     #[command(flatten)]
     pub(super) target: TargetArgs,
 }
@@ -167,7 +164,7 @@ fn optional(name: &str, value: Option<usize>) -> impl Iterator<Item = (String, V
     value.map(|value| (name.to_owned(), value.into())).into_iter()
 }
 
-pub(super) fn decision_tree(args: &DecisionTreeArgs, data: &Data, _seed: u64) -> Result<Trained, Failure> {
+pub(super) fn decision_tree(args: &DecisionTreeArgs, data: &Data) -> Result<Trained, Failure> {
     let table = data.table()?;
     let (x, options) = (&table.x, args.options(table)?);
     let settings = args.settings().collect();
@@ -188,9 +185,9 @@ pub(super) fn decision_tree(args: &DecisionTreeArgs, data: &Data, _seed: u64) ->
     Ok(Trained::new(model, settings).with_importances(importances))
 }
 
-pub(super) fn random_forest(args: &RandomForestArgs, data: &Data, seed: u64) -> Result<Trained, Failure> {
+pub(super) fn random_forest(args: &RandomForestArgs, data: &Data, run: Run<'_>) -> Result<Trained, Failure> {
     let table = data.table()?;
-    let x = &table.x;
+    let (x, weights, Run { seed, workers }) = (&table.x, table.weights(), run);
     let options = ForestOptions {
         n_estimators: args.trees,
         max_features: args.max_features,
@@ -216,25 +213,19 @@ pub(super) fn random_forest(args: &RandomForestArgs, data: &Data, seed: u64) -> 
     ]);
     settings.extend(args.tree.settings());
     if let Target::Classes { ids, .. } = &table.target {
-        let model = match table.weights() {
-            None => RandomForestClassifier::fit(x, ids, &options)?,
-            Some(weights) => RandomForestClassifier::fit_weighted(x, ids, weights, &options)?,
-        };
+        let model = RandomForestClassifier::fit_on(workers, x, ids, weights, &options)?;
         let importances = model.feature_importances();
         return Ok(Trained::new(model, settings).with_importances(importances));
     }
     let y = table.numbers()?;
-    let model = match table.weights() {
-        None => RandomForestRegressor::fit(x, y, &options)?,
-        Some(weights) => RandomForestRegressor::fit_weighted(x, y, weights, &options)?,
-    };
+    let model = RandomForestRegressor::fit_on(workers, x, y, weights, &options)?;
     let importances = model.feature_importances(x.n_cols());
     Ok(Trained::new(model, settings).with_importances(importances))
 }
 
-pub(super) fn gradient_boosting(args: &BoostingArgs, data: &Data, seed: u64) -> Result<Trained, Failure> {
-    let table = data.table()?;
-    let &BoostingArgs { trees, learning_rate, l2, subsample, early_stopping, patience, .. } = args;
+pub(super) fn gradient_boosting(args: &BoostingArgs, data: &Data, run: Run<'_>) -> Result<Trained, Failure> {
+    let (table, Run { seed, workers }) = (data.table()?, run);
+    let &BoostingArgs { trees, learning_rate, l2, subsample, early_stopping, .. } = args;
     let LimitArgs { max_leaves, min_samples_leaf } = args.limits;
     let max_depth = args.max_depth.or(if max_leaves.is_some() { None } else { Some(3) });
     let options = BoostingOptions {
@@ -245,7 +236,7 @@ pub(super) fn gradient_boosting(args: &BoostingArgs, data: &Data, seed: u64) -> 
         min_samples_leaf,
         l2,
         subsample,
-        early_stopping: early_stopping.map(|validation_share| EarlyStopping { validation_share, patience }),
+        early_stopping: early_stopping.options(),
         class_weight: args.target.weights.class_weight(table)?,
         seed,
     };
@@ -259,25 +250,20 @@ pub(super) fn gradient_boosting(args: &BoostingArgs, data: &Data, seed: u64) -> 
     settings.extend(optional("max_depth", max_depth));
     settings.extend(args.limits.settings());
     settings.extend(args.target.weights.settings());
-    if let Some(share) = early_stopping {
-        settings.extend(named([("early_stopping", share.into()), ("patience", patience.into())]));
-    }
+    settings.extend(early_stopping.settings());
     let (x, weights) = (&table.x, table.weights());
     let (trained, report) = match &table.target {
         Target::Classes { ids, .. } => {
-            let (model, report) = GradientBoostingClassifier::fit_with_report(x, ids, weights, &options)?;
+            let (model, report) = GradientBoostingClassifier::fit_on(workers, x, ids, weights, &options)?;
             (Trained::new(model, settings), report)
         }
         _ => {
             let y = table.numbers()?;
-            let (model, report) = GradientBoostingRegressor::fit_with_report(x, y, weights, &options)?;
+            let (model, report) = GradientBoostingRegressor::fit_on(workers, x, y, weights, &options)?;
             (Trained::new(model, settings), report)
         }
     };
-    let best = report.n_stages.checked_sub(1).and_then(|best| report.validation_loss.get(best));
-    let metrics = best.map_or_else(Map::new, |&loss| {
-        named([("stages", report.n_stages.into()), ("validation_loss", loss.into())])
-    });
+    let metrics = EarlyStoppingArgs::metrics("stages", report.n_stages, &report.validation_loss);
     Ok(trained.with_metrics(metrics).with_importances(report.feature_importances))
 }
 

@@ -5,16 +5,17 @@ use core::time::Duration;
 use std::time::Instant;
 
 use apr_container::{Map, Value};
-use apr_models::{AnyModel, Samples, folds, held_out};
+use apr_models::{AnyModel, EarlyStopping, Samples, Workers, folds, held_out};
 use clap::Args;
 
 use super::Trained;
-use super::algorithms::Training;
+use super::algorithms::{SETTINGS, Training, named};
 use super::data::{Data, Table, Target};
 use crate::error::{CODE_TABLE_COLUMNS, CODE_USAGE, Failure};
 use crate::scoring::{Expected, Scorer};
 use crate::tables;
 use crate::terminal::human::plural;
+use crate::threads::Threads;
 
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(super) struct ValidationArgs {
@@ -24,6 +25,35 @@ pub(super) struct ValidationArgs {
     /// Also train N models, each on all training rows but one part of N, and measure each on that part (cross-validation).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..))]
     folds: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct EarlyStoppingArgs {
+    /// Stop early: keep the model as it was when it predicted this share of the samples best, which are not learned from.
+    #[arg(long, value_name = "SHARE", help_heading = SETTINGS)]
+    early_stopping: Option<f64>,
+    /// Stages of boosting, or epochs, without improvement after which to stop early.
+    #[arg(long, value_name = "N", default_value = "10", requires = "early_stopping", help_heading = SETTINGS)]
+    patience: usize,
+}
+
+impl EarlyStoppingArgs {
+    pub(super) fn options(self) -> Option<EarlyStopping> {
+        let patience = self.patience;
+        self.early_stopping.map(|validation_share| EarlyStopping { validation_share, patience })
+    }
+
+    pub(super) fn settings(self) -> Map<Value> {
+        let settings =
+            |share: f64| named([("early_stopping", share.into()), ("patience", self.patience.into())]);
+        self.early_stopping.map(settings).unwrap_or_default()
+    }
+
+    /// How the training ended, as metrics: how many stages or epochs are kept, and their loss, if some samples were set aside.
+    pub(super) fn metrics(name: &'static str, kept: usize, losses: &[f64]) -> Map<Value> {
+        let best = kept.checked_sub(1).and_then(|best| losses.get(best));
+        best.map(|&loss| named([(name, kept.into()), ("validation_loss", loss.into())])).unwrap_or_default()
+    }
 }
 
 /// Rows measured at once.
@@ -36,10 +66,11 @@ pub(super) fn train(
     seed: u64,
     data: &mut Data,
     train: &Training<'_>,
+    threads: Threads<'_>,
 ) -> Result<(Trained, Duration), Failure> {
     let timed = |data: &Data| {
         let begun = Instant::now();
-        let trained = train(data)?;
+        let trained = train(data, &threads)?;
         Ok((trained, begun.elapsed()))
     };
     let table = match data {
@@ -48,7 +79,7 @@ pub(super) fn train(
     };
     let test = args.test_share.map(|share| divide(table, share, seed)).transpose()?;
     let of_folds =
-        args.folds.map(|n_folds| cross_validate(table, n_folds.into(), seed, train)).transpose()?;
+        args.folds.map(|n_folds| cross_validate(table, n_folds.into(), seed, train, threads)).transpose()?;
     let (mut trained, time) = timed(data)?;
     let Data::Table(table) = &*data else { return Ok((trained, time)) };
     trained.metrics.extend(measured("train.", &trained.model, table)?);
@@ -91,6 +122,7 @@ fn cross_validate(
     n_folds: usize,
     seed: u64,
     train: &Training<'_>,
+    threads: Threads<'_>,
 ) -> Result<Map<Value>, Failure> {
     let n_rows = table.x.n_rows();
     if n_rows < n_folds {
@@ -116,10 +148,18 @@ fn cross_validate(
     let rows = |fold: usize, is_in: bool| -> Vec<usize> {
         of_row.iter().enumerate().filter(|(_, of)| (**of == fold) == is_in).map(|(row, _)| row).collect()
     };
+    let measure = |fold: usize, workers: &dyn Workers| {
+        let trained = train(&Data::Table(table.subset(&rows(fold, false))?), workers)?;
+        score(&trained.model, &table.subset(&rows(fold, true))?)
+    };
+    let workers: &dyn Workers = &threads;
+    let of_folds = match workers.count() {
+        1 => (0..n_folds).map(|fold| measure(fold, workers)).collect(),
+        _ => workers.map(n_folds, |fold| measure(fold, &threads.alone())),
+    };
     let mut figures: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for fold in 0..n_folds {
-        let trained = train(&Data::Table(table.subset(&rows(fold, false))?))?;
-        for (name, value) in score(&trained.model, &table.subset(&rows(fold, true))?)? {
+    for of_fold in of_folds {
+        for (name, value) in of_fold? {
             figures.entry(name).or_default().push(value);
         }
     }
