@@ -212,6 +212,12 @@ impl GaussianMixture {
         self.labels.as_deref()
     }
 
+    /// For each component the logarithm of weight times density at its mean, and Cholesky's triangle of its covariances, row by row,
+    /// or its deviations.
+    pub(crate) fn components(&self) -> Result<Vec<(f64, Vec<f64>)>, Error> {
+        Ok(self.densities()?.components().collect())
+    }
+
     /// The probability of each component: `[n_samples, n_components]`.
     ///
     /// # Errors

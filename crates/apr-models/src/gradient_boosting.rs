@@ -1,6 +1,6 @@
 //! Gradient boosted trees.
 
-mod boosted;
+pub(crate) mod boosted;
 mod classifier;
 mod fit;
 mod loss;

@@ -151,12 +151,21 @@ impl IsolationForest {
             let row = sample(rows, idx, width);
             let lengths = roots().map(|root| {
                 let (leaf, n_cuts) = root.reach(row, SplitTest::Below);
-                n_cuts as f64 + mean_depth(root.n_samples(leaf as usize))
+                Self::path_length(n_cuts, root.n_samples(leaf as usize))
             });
-            let mean = lengths.sum::<f64>() / self.trees.len() as f64;
-            *place = -libm::exp2(-mean / f64::from(self.c_norm)) as f32;
+            *place = self.score(lengths.sum::<f64>() / self.trees.len() as f64);
         }
         Ok(())
+    }
+
+    /// The length of a path of so many cuts to a leaf of so many training samples.
+    pub(crate) fn path_length(n_cuts: usize, n_samples: usize) -> f64 {
+        n_cuts as f64 + mean_depth(n_samples)
+    }
+
+    /// The score of a mean path length.
+    pub(crate) fn score(&self, mean: f64) -> f32 {
+        -libm::exp2(-mean / f64::from(self.c_norm)) as f32
     }
 
     /// The score of each row of `x`, lower for outliers: `[n_samples]`.

@@ -133,16 +133,16 @@ pub use crate::ngram_lm::{NgramCounts, NgramLm, NgramLmOptions, NgramLmParts, Sm
 pub use crate::numbers::Numbers;
 pub use crate::pca::{Pca, PcaOptions, PcaParts, PcaScaling};
 pub use crate::pipeline::{
-    AccentFold, Accepts, CentroidDistances, CharacterClass, ClassHead, ClusterRule, Covariance,
-    DecisionFunction, DecisionRule, GaussianLogDensity, HangulRule, Head, Input, KernelStep, Label, Labels,
-    LinearStep, Link, NeighbourMetric, NeighbourOutput, NeighbourSearch, NeighboursParts, NeighboursStep,
-    OtherCharacters, OutlierHead, OutputShape, Pipeline, ProbabilityRule, Reals, Samples, ScaleAdd,
-    ShiftDivide, Step, StepActivation, StepKernel, Table, TextInput, TextParts, TextTerms, TfIdfWeights,
-    TreeOutputs, TreeThresholds, TreesParts, TreesStep, ValueKind,
+    AccentFold, Accepts, CentroidDistances, CharacterClass, ClassHead, ClusterRule, Column, Columns,
+    Covariance, DecisionFunction, DecisionRule, GaussianLogDensity, HangulRule, Head, Input, KernelStep,
+    Label, Labels, LinearStep, Link, NeighbourMetric, NeighbourOutput, NeighbourSearch, NeighboursParts,
+    NeighboursStep, OtherCharacters, OutlierHead, OutputShape, Pipeline, ProbabilityRule, Reals, Samples,
+    ScaleAdd, ShiftDivide, Step, StepActivation, StepKernel, Table, TextInput, TextParts, TextTerms,
+    TfIdfWeights, TreeOutputs, TreeThresholds, TreesParts, TreesStep, ValueKind,
 };
 pub use crate::predictions::{
-    CLASSES_KEY, Capabilities, FEATURES_KEY, Float, Floats, InputKind, OutputKind, PredictionKind,
-    Predictions, TARGET_KEY, TermWeights,
+    CATEGORIES_KEY, CLASSES_KEY, Capabilities, FEATURES_KEY, Float, Floats, InputKind, OutputKind,
+    PredictionKind, Predictions, TARGET_KEY, TermWeights, UNKNOWN_CATEGORY_KEY,
 };
 pub use crate::quant_type::QuantType;
 pub use crate::quantized_block::QuantizedBlock;

@@ -143,6 +143,11 @@ impl NaiveBayes {
         self.variance.as_slice()
     }
 
+    /// The logarithm of each class's joint density with a sample at its means.
+    pub(crate) const fn peak(&self) -> &[f64] {
+        self.peak.as_slice()
+    }
+
     /// The logarithm of each class's joint density with the sample `row`: a value for each class.
     ///
     /// # Errors

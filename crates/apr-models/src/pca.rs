@@ -142,6 +142,11 @@ impl Pca {
         self.parts
     }
 
+    /// What projections are multiplied by, one for each component.
+    pub(crate) const fn scales(&self) -> &[f64] {
+        self.scales.as_slice()
+    }
+
     /// A row for each component: its direction.
     #[must_use]
     pub const fn components(&self) -> &Matrix {

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod alone;
 mod characters;
+mod columns;
 mod fold;
 mod head;
 pub(crate) mod input;
@@ -10,6 +11,7 @@ mod kernel;
 mod labels;
 mod linear;
 mod neighbours;
+mod of_model;
 mod gaussian;
 mod payload;
 mod predict;
@@ -25,6 +27,7 @@ mod tf_idf_weights;
 use alloc::vec::Vec;
 
 pub use self::characters::CharacterClass;
+pub use self::columns::{Column, Columns};
 pub use self::fold::{AccentFold, HangulRule, OtherCharacters};
 pub use self::gaussian::{Covariance, GaussianLogDensity};
 pub use self::head::{
@@ -70,7 +73,7 @@ const VALUES_AT_ONCE: usize = 1 << 18;
 /// Values that fit the stack: a row of up to 256, twice.
 const VALUES_ON_STACK: usize = 512;
 
-/// A model fitted by scikit-learn, as a sequence of steps (scalers, projections, linear models, support vectors and
+/// A model fitted by scikit-learn, or here after preprocessing, as a sequence of steps (scalers, projections, linear models, support vectors and
 /// others) and a head that turns the scores of the last step into outputs.
 ///
 /// Computed in `f64` with the formulas of scikit-learn 1.9.1. A single model is a pipeline of one step.

@@ -11,6 +11,12 @@ pub const CLASSES_KEY: &str = "apr.classes";
 pub const FEATURES_KEY: &str = "apr.features";
 /// Key of the custom metadata with the name of what is predicted.
 pub const TARGET_KEY: &str = "apr.target";
+/// Key of the custom metadata with a list for each feature: the names of its categories, in the order of the numbers that the model
+/// knows them by, or nothing if its values are numbers.
+pub const CATEGORIES_KEY: &str = "apr.categories";
+/// Key of the custom metadata with what is done about a category that is not among them: `ignore`, which gives it the number -1; without
+/// it such a sample is refused.
+pub const UNKNOWN_CATEGORY_KEY: &str = "apr.unknown_category";
 
 /// Type of the samples that a model takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -53,6 +53,12 @@ impl<'m> Densities<'m> {
         self.means.n_cols()
     }
 
+    /// For each component the logarithm of weight times density at its mean, and Cholesky's triangle of its covariances, row by row,
+    /// or its deviations.
+    pub(super) fn components(self) -> impl Iterator<Item = (f64, Vec<f64>)> {
+        self.components.into_iter().map(|component| (component.log_peak, component.triangle))
+    }
+
     /// The logarithm of weight times density of each component at the sample.
     pub(super) fn logs(&mut self, row: &[f32], logs: &mut [f64]) {
         for ((log, component), mean) in logs.iter_mut().zip(&self.components).zip(self.means.rows()) {

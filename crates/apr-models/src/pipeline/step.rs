@@ -3,6 +3,7 @@
 use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::Error;
+use crate::pipeline::columns::Columns;
 use crate::pipeline::gaussian::GaussianLogDensity;
 use crate::pipeline::kernel::KernelStep;
 use crate::pipeline::linear::LinearStep;
@@ -90,6 +91,8 @@ steps! {
     8 "weigh" TfIdfWeights(TfIdfWeights);
     /// Natural logarithms of weighted normal densities.
     9 "normals" GaussianLogDensity(GaussianLogDensity);
+    /// Columns chosen, filled and compared.
+    10 "columns" Columns(Columns);
 }
 
 impl Step {
@@ -104,7 +107,8 @@ impl Step {
             Self::Activation(_)
             | Self::Trees(_)
             | Self::CentroidDistances(_)
-            | Self::GaussianLogDensity(_) => false,
+            | Self::GaussianLogDensity(_)
+            | Self::Columns(_) => false,
         }
     }
 

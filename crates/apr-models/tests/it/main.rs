@@ -17,6 +17,7 @@ mod quantized;
 mod own_layouts;
 mod pipeline;
 mod pipeline_neighbours;
+mod pipeline_of_model;
 mod pipeline_text;
 mod pipeline_trees;
 mod reference;

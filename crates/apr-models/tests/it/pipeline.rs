@@ -5,10 +5,11 @@ use apr_container::{
     ModelType, PayloadLayout, SaveOptions, decode_payload_from_slice, encode_payload_to_vec, to_vec,
 };
 use apr_models::{
-    Accepts, AnyModel, CentroidDistances, ClassHead, ClusterRule, Covariance, DecisionFunction, DecisionRule,
-    Floats, GaussianLogDensity, Head, Input, KernelStep, Label, Labels, LinearStep, Link, Matrix, Model,
-    OutlierHead, OutputKind, OutputShape, Pipeline, Predictions, ProbabilityRule, RowNorm, Samples, ScaleAdd,
-    ShiftDivide, Step, StepActivation, StepKernel, Table, Tensors, TermFrequency, TfIdfWeights, ValueKind,
+    Accepts, AnyModel, CentroidDistances, ClassHead, ClusterRule, Column, Columns, Covariance,
+    DecisionFunction, DecisionRule, Floats, GaussianLogDensity, Head, Input, KernelStep, Label, Labels,
+    LinearStep, Link, Matrix, Model, OutlierHead, OutputKind, OutputShape, Pipeline, Predictions,
+    ProbabilityRule, RowNorm, Samples, ScaleAdd, ShiftDivide, Step, StepActivation, StepKernel, Table,
+    Tensors, TermFrequency, TfIdfWeights, ValueKind,
 };
 
 /// Writes the notation of `docs/payloads.md`.
@@ -314,6 +315,41 @@ fn heads_have_the_bytes_of_the_page() {
 }
 
 #[test]
+fn columns_are_stored_as_lists() {
+    let f64s = |fields: Fields, values: &[f64]| {
+        values.iter().fold(fields.u64(values.len() as u64), |fields, &value| fields.f64(value))
+    };
+    let fields = |columns: &[u32], fills: &[f64], equals: &[f64]| {
+        f64s(f64s(Fields::pipeline(2, 1).u32(10).u32s(columns), fills), equals).rows()
+    };
+    let (none, columns) = (f64::INFINITY, [1, 0, 1, 1]);
+    let (fills, equals) = ([0.5, none, -1.0, none], [none, 2.0, 0.0, none]);
+    let expected = fields(&columns, &fills, &equals);
+    let number = |value: f64| (value != none).then_some(value);
+    let outputs = columns.iter().zip(fills).zip(equals);
+    let outputs = outputs.map(|((&column, fill), equals)| Column {
+        column,
+        fill: number(fill),
+        equals: number(equals),
+    });
+    let step = Columns::new(&outputs.collect::<Vec<_>>());
+    let model = model(2, vec![Step::Columns(step.unwrap())], rows());
+    assert_eq!(encode_payload_to_vec(&model, PayloadLayout::default()).unwrap(), expected.0);
+    assert_eq!(expected.read().unwrap(), model);
+    for (fields, code, why) in [
+        (fields(&[], &[], &[]), "am-empty-matrix", "no column"),
+        (fields(&[2], &[none], &[none]), "am-part", "a column that is not there"),
+        (fields(&[0], &[f64::NAN], &[none]), "am-part", "a fill that is no number"),
+        (fields(&[0], &[none], &[-none]), "am-part", "an infinite category"),
+        (fields(&[0, 1], &[none], &[none]), "am-part-length", "lists of other lengths"),
+        (fields(&[0], &[none], &[none; 2]), "am-part-length", "lists of other lengths"),
+        (Fields::pipeline(2, 1).u32(10).u64(u64::MAX).rows(), "ac-count", "more columns than bytes"),
+    ] {
+        assert_eq!(fields.read().unwrap_err().code(), code, "{why}");
+    }
+}
+
+#[test]
 fn payloads_that_cannot_be_are_refused() {
     let relu = |fields: Fields| fields.u32(3).u32(0);
     let start = || Fields::pipeline(2, 1);
@@ -323,7 +359,7 @@ fn payloads_that_cannot_be_are_refused() {
         (relu(Fields::pipeline(0, 1)).rows(), "am-part", "no features"),
         (relu(Fields::pipeline((1 << 31) - 1, 1)).rows(), "am-part", "too many features"),
         (relu(Fields::pipeline(2, u64::MAX)).rows(), "ac-count", "more steps than bytes"),
-        (start().u32(10).rows(), "ac-variant", "an unknown step"),
+        (start().u32(11).rows(), "ac-variant", "an unknown step"),
         (start().u32(3).u32(3).rows(), "ac-variant", "an unknown activation"),
         (relu(Fields::default().u32(1).u32(1).u32(0).u64(2).u32(3).u64(1)), "ac-variant", "accepts"),
         (relu(Fields::default().u32(1).u32(2).u32(0).u64(2).u32(0).u64(1)), "am-form", "form 2"),
