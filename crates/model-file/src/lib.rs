@@ -72,6 +72,8 @@ pub use crate::model_file::{Contents, ModelFile, Verification};
 pub use crate::named_model::NamedModel;
 #[cfg(feature = "tensor-models")]
 pub use crate::named_model::gather;
+#[cfg(feature = "categories")]
+pub use crate::named_model::{Categories, UnknownCategory};
 pub use crate::options::{OpenOptions, ReadOptions};
 pub use crate::safetensors::SafeTensors;
 #[cfg(feature = "quantize")]

@@ -11,6 +11,8 @@ use apr_container::{Metadata, Value};
 #[cfg(feature = "tensor-models")]
 use apr_models::Tensors;
 use apr_models::{AnyModel, CLASSES_KEY, FEATURES_KEY, Label, MODEL_KEY, Model as _, TARGET_KEY};
+#[cfg(feature = "categories")]
+use apr_models::{CATEGORIES_KEY, UNKNOWN_CATEGORY_KEY};
 use read_at::ReadAt;
 
 #[cfg(feature = "tensor-models")]
@@ -37,23 +39,61 @@ pub struct NamedModel {
     pub classes: Option<Vec<String>>,
     /// The name of what the model predicts.
     pub target: Option<String>,
+    /// The categories of the features, if some have categories instead of numbers.
+    #[cfg(feature = "categories")]
+    pub categories: Option<Categories>,
+}
+
+/// The categories of features, whose numbers are what the model takes.
+#[cfg(feature = "categories")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Categories {
+    /// For each feature the names of its categories in the order of their numbers, from 0; none if its values are numbers.
+    pub of_features: Vec<Vec<String>>,
+    /// What is done about others.
+    pub unknown: UnknownCategory,
+}
+
+/// What is done about a category that the model does not know.
+#[cfg(feature = "categories")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownCategory {
+    /// The sample is refused.
+    #[default]
+    Refuse,
+    /// It has the number -1, which no category has.
+    Ignore,
+}
+
+#[cfg(feature = "categories")]
+impl UnknownCategory {
+    fn of(name: Option<&str>) -> Self {
+        if name == Some("ignore") { Self::Ignore } else { Self::Refuse }
+    }
 }
 
 impl NamedModel {
     /// A model of an `.apr` file of version 1.
     pub(crate) fn of_apr_v1(model: Arc<AnyModel>, metadata: &Metadata) -> Self {
-        let texts = |key| {
+        let texts_of = |values: &Value| {
             let mut texts = Vec::new();
-            for value in metadata.custom.get(key)?.as_array()? {
+            for value in values.as_array()? {
                 texts.push(value.as_str()?.to_owned());
             }
             Some(texts)
         };
+        let texts = |key| texts_of(metadata.custom.get(key)?);
         Self {
             model,
             features: texts(FEATURES_KEY),
             classes: texts(CLASSES_KEY),
             target: metadata.custom.get(TARGET_KEY).and_then(Value::as_str).map(Into::into),
+            #[cfg(feature = "categories")]
+            categories: metadata.custom.get(CATEGORIES_KEY).and_then(|categories| {
+                let of_features = categories.as_array()?.iter().map(texts_of).collect::<Option<_>>()?;
+                let unknown = metadata.custom.get(UNKNOWN_CATEGORY_KEY).and_then(Value::as_str);
+                Some(Categories { of_features, unknown: UnknownCategory::of(unknown) })
+            }),
         }
     }
 
@@ -161,24 +201,37 @@ impl<R: ReadAt> ModelFile<R> {
             read.set_metadata(MODEL_KEY, &name);
         }
         let converted = self.text(OF_APR_V1);
-        let names = |key| names_in(converted.as_deref()?, key);
+        let names = |key| strings(custom(converted.as_deref()?, key)?);
         Ok(NamedModel {
             model: Arc::new(AnyModel::from_tensors(&read)?),
             features: names(FEATURES_KEY),
             classes: names(CLASSES_KEY),
             target: self.text(TARGET_KEY),
+            #[cfg(feature = "categories")]
+            categories: converted.as_deref().and_then(|metadata| {
+                let lists = json::items(custom(metadata, CATEGORIES_KEY)?).ok()?;
+                let of_features = lists.into_iter().map(strings).collect::<Option<_>>()?;
+                let unknown = self.text(UNKNOWN_CATEGORY_KEY);
+                Some(Categories { of_features, unknown: UnknownCategory::of(unknown.as_deref()) })
+            }),
         })
     }
 }
 
-/// An array of strings among the custom keys of `.apr` version 1 metadata, which a converted file holds as JSON.
+/// The value of a custom key of `.apr` version 1 metadata, which a converted file holds as JSON.
 #[cfg(feature = "tensor-models")]
-fn names_in(metadata: &str, key: &str) -> Option<Vec<String>> {
+fn custom<'m>(metadata: &'m str, key: &str) -> Option<&'m str> {
     let member = |object, wanted| {
         let members = json::members(object).ok()?;
         members.into_iter().rfind(|(key, _)| key == wanted).map(|(_, value)| value)
     };
-    let names = json::items(member(member(metadata, "custom")?, key)?).ok()?;
+    member(member(metadata, "custom")?, key)
+}
+
+/// The strings of an array.
+#[cfg(feature = "tensor-models")]
+fn strings(array: &str) -> Option<Vec<String>> {
+    let names = json::items(array).ok()?;
     names.into_iter().map(|name| json_scan::unescape(name).map(Cow::into_owned)).collect()
 }
 
