@@ -1,5 +1,6 @@
 //! Tables: columns by name or number, rows as numbers. Comma-separated values, JSON lines, Arrow IPC and Parquet.
 
+mod categories;
 #[cfg(feature = "tables")]
 mod columns;
 mod csv;
@@ -7,9 +8,11 @@ mod input;
 mod json_lines;
 mod number;
 
+use alloc::collections::BTreeMap;
 use std::io::{BufReader, Read};
 use std::path::PathBuf;
 
+pub(crate) use self::categories::{Categories, Unknown};
 #[cfg(feature = "tables")]
 use self::columns::{Columns, Stop};
 use self::csv::{BYTE_ORDER_MARK, CsvReader, Record};
@@ -34,6 +37,8 @@ pub(crate) struct Table {
     label: PathBuf,
     names: Option<Vec<String>>,
     n_columns: usize,
+    /// Of columns whose cells are no numbers.
+    categories: BTreeMap<usize, Categories>,
     /// Of the row behind those that were given last.
     failure: Option<Failure>,
 }
@@ -48,7 +53,7 @@ enum Rows {
 /// What is read of each row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'w> {
-    /// Columns of numbers.
+    /// Columns of numbers, or of categories whose numbers are given.
     pub(crate) numbers: &'w [usize],
     pub(crate) accepts: Accepts,
     /// A column of texts.
@@ -90,7 +95,8 @@ impl Table {
                 return Err(failure.help("write it as comma-separated values or JSON lines, or build apr with the feature `tables`"));
             }
         };
-        let mut table = Self { rows, label, names: None, n_columns: 0, failure: None };
+        let categories = BTreeMap::new();
+        let mut table = Self { rows, label, names: None, n_columns: 0, categories, failure: None };
         table.names = match &mut table.rows {
             Rows::JsonLines(lines) => Some(lines.names().to_vec()),
             #[cfg(feature = "tables")]
@@ -155,6 +161,16 @@ impl Table {
         }
     }
 
+    /// Lets a column have categories instead of numbers.
+    pub(crate) fn set_categories(&mut self, column: usize, categories: Categories) {
+        self.categories.insert(column, categories);
+    }
+
+    /// The categories of a column, with those that were found in it.
+    pub(crate) fn take_categories(&mut self, column: usize) -> Option<Categories> {
+        self.categories.remove(&column)
+    }
+
     /// Takes the next rows, at most `limit` and at least one; none at the end. It does not wait for more than have arrived.
     ///
     /// # Errors
@@ -172,11 +188,19 @@ impl Table {
         let mut taken = Taken { n_rows: 0, numbers: Vec::new(), texts: Vec::new() };
         let result = match &mut self.rows {
             #[cfg(feature = "tables")]
-            Rows::Columns(columns) => columns.take(wanted, limit, &mut taken).map_err(|stop| match stop {
-                Stop::Table(failure) => failure.in_file(&self.label),
-                Stop::Cell { what, place, column } => self.cell_failure(what, place, column),
-            }),
-            _ => self.next_records(wanted, limit, &mut taken),
+            Rows::Columns(columns) => {
+                let taking = columns.take(wanted, &mut self.categories, limit, &mut taken);
+                taking.map_err(|stop| match stop {
+                    Stop::Table(failure) => failure.in_file(&self.label),
+                    Stop::Cell { what, place, column } => self.cell_failure(what, place, column),
+                })
+            }
+            _ => {
+                let mut categories = core::mem::take(&mut self.categories);
+                let result = self.next_records(wanted, &mut categories, limit, &mut taken);
+                self.categories = categories;
+                result
+            }
         };
         match result {
             Err(failure) if taken.n_rows > 0 => self.failure = Some(failure),
@@ -188,6 +212,7 @@ impl Table {
     fn next_records<T: Number>(
         &mut self,
         wanted: Wanted<'_>,
+        categories: &mut BTreeMap<usize, Categories>,
         limit: usize,
         taken: &mut Taken<T>,
     ) -> Result<(), Failure> {
@@ -195,7 +220,12 @@ impl Table {
             let Some(record) = self.next_record()? else { break };
             let (line, begin) = (record.line(), taken.numbers.len());
             for &column in wanted.numbers {
-                match T::parse(record.field(column), wanted.accepts) {
+                let cell = record.field(column);
+                let number = match categories.get_mut(&column) {
+                    Some(categories) => categories.number(Some(cell), wanted.accepts).map(T::from),
+                    None => T::parse(cell, wanted.accepts),
+                };
+                match number {
                     Ok(value) => taken.numbers.push(value),
                     Err(what) => {
                         taken.numbers.truncate(begin);

@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let mut table = Table::open(Input::open(&args.data)?, args.dialect)?;
     let in_table = |failure: Failure| failure.in_file(&args.data);
     let target = table.column(target_name)?;
-    let columns = rows::columns(&known, &table, Some(target), console).map_err(in_table)?;
+    let columns = rows::columns(&known, &mut table, Some(target), console).map_err(in_table)?;
     let capabilities = known.model.capabilities();
     let classes = scorer.classes().map(|numbers| Classes::new(&known, numbers));
 

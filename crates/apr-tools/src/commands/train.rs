@@ -5,6 +5,7 @@ mod clusters;
 mod data;
 mod linear;
 pub(crate) mod network;
+mod preparation;
 mod recommender;
 mod report;
 mod scaling;
@@ -16,7 +17,10 @@ mod weights;
 use std::path::{Path, PathBuf};
 
 use apr_container::{Map, Metadata, SaveOptions, Training, Value, to_vec};
-use apr_models::{AnyModel, CLASSES_KEY, FEATURES_KEY, Model as _, TARGET_KEY};
+use apr_models::{
+    AnyModel, CATEGORIES_KEY, CLASSES_KEY, FEATURES_KEY, Model as _, TARGET_KEY, UNKNOWN_CATEGORY_KEY,
+    Workers,
+};
 
 pub(crate) use self::algorithms::decimal;
 use self::algorithms::{Algorithm, Job};
@@ -83,11 +87,19 @@ pub(crate) struct Trained {
     metrics: Map<Value>,
     /// How much each feature matters, if the algorithm says so.
     importances: Option<Vec<f64>>,
+    /// The features of the algorithm, if they are others than those of the table.
+    feature_names: Option<Vec<String>>,
 }
 
 impl Trained {
     fn new(model: impl Into<AnyModel>, hyperparameters: Map<Value>) -> Self {
-        Self { model: model.into(), hyperparameters, metrics: Map::new(), importances: None }
+        Self {
+            model: model.into(),
+            hyperparameters,
+            metrics: Map::new(),
+            importances: None,
+            feature_names: None,
+        }
     }
 
     fn with_metrics(self, metrics: Map<Value>) -> Self {
@@ -100,6 +112,7 @@ impl Trained {
 
     /// Name (or number from 0) and importance of each feature, the most important first.
     fn ranked_importances(&self, features: Option<&[String]>) -> Option<Vec<(Value, f64)>> {
+        let features = self.feature_names.as_deref().or(features);
         let name = |idx: usize| features.and_then(|names| names.get(idx)).map(|name| name.as_str().into());
         let named = self.importances.as_ref()?.iter().enumerate();
         let mut ranked: Vec<(Value, f64)> =
@@ -115,13 +128,17 @@ impl Trained {
 ///
 /// If the data cannot be read or learned from, or the model cannot be written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
-    let Job { name, common, columns, validation, seed, train } = args.algorithm.job();
+    let Job { name, common, columns, preparation, validation, seed, train } = args.algorithm.job();
     let (source, compression) = (&common.data, common.compression.compression().unwrap_or_default());
     let Output { destination, overwrite, run } = common.write.output(&common.output, console)?;
     Ending::check_output(&destination, Format::AprV1)?;
 
     let busy = console.busy("training");
-    let mut data = Data::read(Input::open(source)?, common.dialect, &columns)?;
+    let mut data = Data::read(Input::open(source)?, common.dialect, &columns, &preparation)?;
+    let ignores_unknown = preparation.ignores_unknown();
+    let train: algorithms::Training<'_> = Box::new(move |data: &Data, workers: &dyn Workers| {
+        preparation.train(data, &|data| train(data, workers))
+    });
     let threads = Threads::new(common.threads, busy.parts());
     let (trained, time) =
         validation::train(validation, seed, &mut data, &train, threads).map_err(|failure| {
@@ -133,7 +150,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         })?;
     drop(busy);
 
-    let mut metadata = metadata(&trained, &data, source);
+    let mut metadata = metadata(&trained, &data, source, ignores_unknown);
     // A file that has to come out the same says nothing of how long it took.
     if std::env::var_os("SOURCE_DATE_EPOCH").is_none()
         && let Some(training) = &mut metadata.training
@@ -164,7 +181,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-fn metadata(trained: &Trained, data: &Data, source: &Path) -> Metadata {
+fn metadata(trained: &Trained, data: &Data, source: &Path, ignores_unknown: bool) -> Metadata {
     let name = source.file_name().map(|name| name.to_string_lossy().into_owned());
     let mut metadata = Metadata {
         training: Some(Training {
@@ -183,6 +200,13 @@ fn metadata(trained: &Trained, data: &Data, source: &Path) -> Metadata {
     custom(FEATURES_KEY, data.features().map(names));
     custom(TARGET_KEY, data.target_name().map(Value::from));
     custom(CLASSES_KEY, data.class_names().map(names));
+    let categories = data.categories().map(|categories| {
+        let of_feature = |of: &Option<Vec<String>>| names(of.as_deref().unwrap_or_default());
+        Value::Array(categories.iter().map(of_feature).collect())
+    });
+    let ignored = categories.as_ref().filter(|_| ignores_unknown).map(|_| Value::from("ignore"));
+    custom(CATEGORIES_KEY, categories);
+    custom(UNKNOWN_CATEGORY_KEY, ignored);
     let pair = |(name, value)| Value::Array(vec![name, decimal(value as f32)]);
     let ranked = trained.ranked_importances(data.features());
     custom(IMPORTANCES_KEY, ranked.map(|ranked| ranked.into_iter().map(pair).collect::<Vec<_>>().into()));

@@ -1,12 +1,13 @@
 //! Rows of tables that are stored by columns: Arrow IPC and Parquet.
 
+use alloc::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 
 use apr_table::{Accepted, Batch, CellError, Error, Table};
 
 use super::number::{Accepts, Number};
-use super::{Taken, Wanted};
+use super::{Categories, Taken, Wanted};
 use crate::error::{Failure, Place};
 
 /// Such a table.
@@ -44,6 +45,7 @@ impl Columns {
     pub(super) fn take<T: Number>(
         &mut self,
         wanted: Wanted<'_>,
+        categories: &mut BTreeMap<usize, Categories>,
         limit: usize,
         taken: &mut Taken<T>,
     ) -> Result<(), Stop> {
@@ -57,13 +59,21 @@ impl Columns {
             infinite: wanted.accepts == Accepts::Anything,
         };
         let mut result = Ok(());
+        let of_numbers = wanted.numbers.iter().copied().filter(|column| !categories.contains_key(column));
+        let of_numbers: Vec<usize> = of_numbers.collect();
         // Another column may have a cell at fault before the first one that is found.
-        while let Err(error) = rows.append_rows(wanted.numbers, accepted, &mut taken.numbers) {
+        while let Err(error) = rows.append_rows(&of_numbers, accepted, &mut taken.numbers) {
             rows = rows.slice(0, usize::try_from(error.row - rows.first_row()).unwrap_or_default());
             result = Err(error.into());
             if rows.n_rows() == 0 {
                 break;
             }
+        }
+        if of_numbers.len() < wanted.numbers.len() {
+            let numbers = core::mem::take(&mut taken.numbers);
+            let (n_rows, stop) = add_categories(&rows, wanted, categories, &numbers, &mut taken.numbers)?;
+            rows = rows.slice(0, n_rows);
+            result = stop.map_or(result, Err);
         }
         if let Some(column) = wanted.text {
             for row in 0..rows.n_rows() {
@@ -85,6 +95,36 @@ impl Columns {
             None => self.table.next_batch(),
         }
     }
+}
+
+/// Puts the numbers of categories between those of the other columns; the number of rows before the first one at fault, and what is wrong
+/// with that.
+fn add_categories<T: Number>(
+    rows: &Batch,
+    wanted: Wanted<'_>,
+    categories: &mut BTreeMap<usize, Categories>,
+    numbers: &[T],
+    out: &mut Vec<T>,
+) -> Result<(usize, Option<Stop>), CellError> {
+    let mut numbers = numbers.iter();
+    for row in 0..rows.n_rows() {
+        let begin = out.len();
+        for &column in wanted.numbers {
+            let Some(categories) = categories.get_mut(&column) else {
+                out.extend(numbers.next());
+                continue;
+            };
+            match categories.number(rows.text(row, column)?.as_deref(), wanted.accepts) {
+                Ok(number) => out.push(number.into()),
+                Err(what) => {
+                    out.truncate(begin);
+                    let place = Place::row(rows.first_row() + row as u64 + 1);
+                    return Ok((row, Some(Stop::Cell { what, place, column })));
+                }
+            }
+        }
+    }
+    Ok((rows.n_rows(), None))
 }
 
 impl From<Error> for Stop {

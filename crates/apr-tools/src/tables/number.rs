@@ -14,7 +14,7 @@ pub(crate) use apr_table::Value;
 pub(crate) trait Value: Copy {}
 
 /// A number of a sample: `f32` or `f64`.
-pub(crate) trait Number: Value {
+pub(crate) trait Number: Value + From<f32> {
     /// The accepted number in a cell, or what is wrong with it. If missing values are accepted, a cell may be empty or one of [`MISSING`].
     fn parse(cell: &str, accepts: Accepts) -> Result<Self, String>;
 }

@@ -50,6 +50,7 @@ mod tables;
 #[cfg(target_os = "linux")]
 mod terminals;
 mod training;
+mod training_preparation;
 mod training_trees;
 mod values;
 mod vectors;

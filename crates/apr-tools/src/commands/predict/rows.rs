@@ -1,11 +1,12 @@
 //! Rows of a table as samples.
 
 use apr_models::{Accepts, InputKind, Predictions, Samples};
+use model_file::UnknownCategory;
 
 use super::answer::Asked;
 use crate::error::{CODE_TABLE_COLUMNS, Failure};
 use crate::input::NamedModel;
-use crate::tables::{self, Dialect, Input, Number, Table, Wanted};
+use crate::tables::{self, Categories, Dialect, Input, Number, Table, Unknown, Wanted};
 use crate::terminal::Console;
 use crate::terminal::human::plural;
 
@@ -31,7 +32,7 @@ pub(super) fn ask(
         console.remark("the table has no rows");
         return Ok(());
     }
-    let columns = columns(known, &table, None, console).map_err(|failure| failure.in_file(&path))?;
+    let columns = columns(known, &mut table, None, console).map_err(|failure| failure.in_file(&path))?;
     if asked.input_kind == InputKind::F64 {
         let wanted = Wanted { numbers: &columns, accepts: known.model.capabilities().accepts(), text: None };
         let mut n_before = 0;
@@ -63,12 +64,41 @@ fn in_batches<T: Number>(
     }
 }
 
-/// The columns of the features, in their order; none of them is `target`.
+/// The columns of the features, in their order; none of them is `target`. Those of categories are read as such from then on.
 ///
 /// # Errors
 ///
 /// If one is missing, or there are more or fewer of them.
 pub(crate) fn columns(
+    known: &NamedModel,
+    table: &mut Table,
+    target: Option<usize>,
+    console: &Console,
+) -> Result<Vec<usize>, Failure> {
+    let columns = feature_columns(known, table, target, console)?;
+    if let Some(known) = &known.categories {
+        if known.of_features.len() != columns.len() {
+            let (found, expected) = (known.of_features.len() as u64, columns.len() as u64);
+            let what = format!(
+                "categories of {}, the model has {}",
+                plural(found, "feature"),
+                plural(expected, "feature")
+            );
+            return Err(Failure::new(CODE_TABLE_COLUMNS, what));
+        }
+        let unknown = match known.unknown {
+            UnknownCategory::Refuse => Unknown::Refuse,
+            UnknownCategory::Ignore => Unknown::Ignore,
+        };
+        let with_names = columns.iter().zip(&known.of_features).filter(|(_, names)| !names.is_empty());
+        with_names.for_each(|(column, names)| {
+            table.set_categories(*column, Categories::known(names, unknown));
+        });
+    }
+    Ok(columns)
+}
+
+fn feature_columns(
     known: &NamedModel,
     table: &Table,
     target: Option<usize>,

@@ -13,6 +13,7 @@ use super::clusters::{self, DbscanArgs};
 use super::data::{Columns, Data, Needs};
 use super::linear::{self, ElasticNetArgs, LassoArgs, SoftmaxArgs};
 use super::network::{self, MlpArgs};
+use super::preparation::PreparationArgs;
 use super::recommender::RecommenderArgs;
 use super::trees::{self, BoostingArgs, DecisionTreeArgs, IsolationForestArgs, RandomForestArgs};
 use super::validation::ValidationArgs;
@@ -153,6 +154,8 @@ struct SupervisedArgs {
     #[command(flatten)]
     drop: DropArg,
     #[command(flatten)]
+    preparation: PreparationArgs,
+    #[command(flatten)]
     validation: ValidationArgs,
     #[command(flatten)]
     seed: SeedArg,
@@ -165,6 +168,8 @@ pub(super) struct Unsupervised<S: Args> {
     common: CommonArgs,
     #[command(flatten)]
     drop: DropArg,
+    #[command(flatten)]
+    preparation: PreparationArgs,
     #[command(flatten)]
     settings: S,
 }
@@ -293,6 +298,7 @@ pub(super) struct Job<'a> {
     pub(super) name: &'static str,
     pub(super) common: &'a CommonArgs,
     pub(super) columns: Columns<'a>,
+    pub(super) preparation: PreparationArgs,
     pub(super) validation: ValidationArgs,
     pub(super) seed: u64,
     pub(super) train: Training<'a>,
@@ -382,12 +388,13 @@ impl<S: Args + Sync> Supervised<S> {
         (needs, weight): (Needs, Option<&'a str>),
         train: Train<S>,
     ) -> Job<'a> {
-        let SupervisedArgs { common, target, drop, validation, seed } = &self.shared;
+        let SupervisedArgs { common, target, drop, preparation, validation, seed } = &self.shared;
         let (columns, seed) = (Columns::Target { needs, target, dropped: &drop.drop, weight }, seed.seed);
         let train = Box::new(move |data: &Data, workers: &dyn Workers| {
             train(&self.settings, data, Run { seed, workers })
         });
-        Job { name, common, columns, validation: *validation, seed, train }
+        let preparation = preparation.clone();
+        Job { name, common, columns, preparation, validation: *validation, seed, train }
     }
 }
 
@@ -397,7 +404,8 @@ impl<S: Args + Sync> Unsupervised<S> {
         let train = Box::new(move |data: &Data, workers: &dyn Workers| {
             train(&self.settings, data, Run { seed: 0, workers })
         });
-        Job { name, common: &self.common, columns, validation: ValidationArgs::default(), seed: 0, train }
+        let (preparation, validation) = (self.preparation.clone(), ValidationArgs::default());
+        Job { name, common: &self.common, columns, preparation, validation, seed: 0, train }
     }
 }
 
@@ -407,7 +415,8 @@ impl<S: Args + Sync> OfTexts<S> {
         let train = Box::new(move |data: &Data, workers: &dyn Workers| {
             train(&self.settings, data, Run { seed: 0, workers })
         });
-        Job { name, common: &self.common, columns, validation: ValidationArgs::default(), seed: 0, train }
+        let (preparation, validation) = (PreparationArgs::default(), ValidationArgs::default());
+        Job { name, common: &self.common, columns, preparation, validation, seed: 0, train }
     }
 }
 

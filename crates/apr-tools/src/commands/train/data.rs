@@ -2,9 +2,10 @@
 
 use apr_models::{Matrix, Vector};
 
+use super::preparation::PreparationArgs;
 use crate::commands::predict::texts;
-use crate::error::{CODE_TABLE_COLUMNS, CODE_USAGE, Failure};
-use crate::tables::{Accepts, Dialect, Input, Table as Rows, Text, Wanted, number};
+use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, CODE_USAGE, Failure};
+use crate::tables::{Accepts, Categories, Dialect, Input, Table as Rows, Text, Wanted, number};
 
 /// What an algorithm predicts of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +47,12 @@ pub(super) struct Table {
     target_name: Option<String>,
     /// Of each sample, if there is a column of them.
     weights: Option<Vec<f32>>,
+    /// Of each feature that has categories: their names in the order of their numbers.
+    categories: Vec<Option<Vec<String>>>,
 }
 
 /// What is to be learned about each sample.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Target {
     None,
     /// Nothing: names of the samples.
@@ -69,7 +72,12 @@ impl Data {
     /// # Errors
     ///
     /// If the input cannot be read, has no rows, or a cell is not what is needed.
-    pub(super) fn read(input: Input, dialect: Dialect, columns: &Columns<'_>) -> Result<Self, Failure> {
+    pub(super) fn read(
+        input: Input,
+        dialect: Dialect,
+        columns: &Columns<'_>,
+        preparation: &PreparationArgs,
+    ) -> Result<Self, Failure> {
         let (target, dropped, weight) = match *columns {
             Columns::Target { needs, target, dropped, weight } => (Some((needs, target)), dropped, weight),
             Columns::All { dropped } => (None, dropped, None),
@@ -101,16 +109,46 @@ impl Data {
             let failure = Failure::new(CODE_TABLE_COLUMNS, "the table has no column to learn from");
             return Err(failure.in_file(&path));
         }
+        let categorical = preparation.categorical.iter().map(|name| {
+            let column = table.column(name)?;
+            let place = columns.iter().position(|feature| *feature == column);
+            place.map(|place| (place, column)).ok_or_else(|| {
+                let what = format!("`{name}` has categories, but is no feature");
+                Failure::new(CODE_USAGE, what)
+            })
+        });
+        let categorical = categorical.collect::<Result<Vec<_>, _>>()?;
+        categorical.iter().for_each(|(_, column)| table.set_categories(*column, Categories::found()));
         let name = |column: &usize| table.names().and_then(|names| names.get(*column)).cloned();
         let features = columns.iter().map(name).collect();
         let target_name = target.as_ref().filter(|_| needs != Some(Needs::Names)).and_then(name);
         let numbers_of: Vec<usize> = columns.iter().copied().chain(weight).collect();
         let (values, cells) =
-            read_rows(&mut table, &numbers_of, target).map_err(|failure| failure.in_file(&path))?;
-        let (values, weights) = match weight {
+            read_rows(&mut table, (&numbers_of, preparation.accepts()), target).map_err(|failure| {
+                let failure = failure.in_file(&path);
+                match failure.code() {
+                    CODE_TABLE_CELL => failure.help(
+                        "fill in a number or remove the row; --missing fills missing values, --categorical takes words",
+                    ),
+                    _ => failure,
+                }
+            })?;
+        let (mut values, weights) = match weight {
             Some(_) => split_last(&values, numbers_of.len()),
             None => (values, None),
         };
+        let mut categories = vec![None; columns.len()];
+        for (place, column) in categorical {
+            let Some(found) = table.take_categories(column) else { continue };
+            let (names, numbers) = sorted(found.into_names());
+            for value in values.iter_mut().skip(place).step_by(columns.len()).filter(|value| !value.is_nan())
+            {
+                *value = numbers.get(*value as usize).map_or(*value, |&number| number as f32);
+            }
+            if let Some(place) = categories.get_mut(place) {
+                *place = Some(names);
+            }
+        }
         let x = Matrix::from_vec(values.len() / columns.len(), columns.len(), values)?;
         let target = match (needs, target) {
             (_, None) => Target::None,
@@ -122,7 +160,7 @@ impl Data {
             }
             (_, Some(column)) => classes(&cells, column, &table)?,
         };
-        Ok(Self::Table(Table { x, target, features, target_name, weights }))
+        Ok(Self::Table(Table { x, target, features, target_name, weights, categories }))
     }
 
     /// The samples.
@@ -159,6 +197,14 @@ impl Data {
     pub(super) fn features(&self) -> Option<&[String]> {
         match self {
             Self::Table(table) => table.features.as_deref(),
+            Self::Texts(_) => None,
+        }
+    }
+
+    /// Of each feature that has categories their names; nothing if none has.
+    pub(super) fn categories(&self) -> Option<&[Option<Vec<String>>]> {
+        match self {
+            Self::Table(table) => Some(table.categories()).filter(|all| all.iter().any(Option::is_some)),
             Self::Texts(_) => None,
         }
     }
@@ -211,7 +257,31 @@ impl Table {
             features: self.features.clone(),
             target_name: self.target_name.clone(),
             weights: self.weights.as_ref().map(weight),
+            categories: self.categories.clone(),
         })
+    }
+
+    /// The same samples with other features.
+    pub(super) fn with_features(&self, x: Matrix, names: Vec<String>) -> Self {
+        Self {
+            x,
+            target: self.target.clone(),
+            features: Some(names),
+            target_name: self.target_name.clone(),
+            weights: self.weights.clone(),
+            categories: Vec::new(),
+        }
+    }
+
+    /// Of each feature that has categories their names in the order of their numbers.
+    pub(super) fn categories(&self) -> &[Option<Vec<String>>] {
+        &self.categories
+    }
+
+    /// The name of a feature, or the number of its column from 1.
+    pub(super) fn feature(&self, place: usize) -> String {
+        let name = self.features.as_ref().and_then(|names| names.get(place));
+        name.map_or_else(|| format!("column {}", place + 1), Clone::clone)
     }
 
     /// The weight of each sample, if there is a column of them.
@@ -269,10 +339,10 @@ const BATCH: usize = 8192;
 
 fn read_rows(
     table: &mut Rows,
-    columns: &[usize],
+    (columns, accepts): (&[usize], Accepts),
     target: Option<usize>,
 ) -> Result<(Vec<f32>, Vec<Text>), Failure> {
-    let wanted = Wanted { numbers: columns, accepts: Accepts::Finite, text: target };
+    let wanted = Wanted { numbers: columns, accepts, text: target };
     let (mut values, mut cells) = (Vec::new(), Vec::new());
     let mut n_rows = 0;
     loop {
@@ -313,13 +383,28 @@ fn classes(cells: &[Text], column: usize, table: &Rows) -> Result<Target, Failur
         return Err(table.cell_failure("the cell is empty".to_owned(), place.clone(), column));
     }
     let mut names: Vec<String> = cells.iter().map(|(_, cell)| cell.clone()).collect();
-    names.sort_unstable();
+    sort(&mut names);
     names.dedup();
-    if names.iter().all(|name| name.parse::<i64>().is_ok()) {
-        names.sort_by_key(|name| name.parse::<i64>().unwrap_or_default());
-    }
     let of: std::collections::HashMap<&str, usize> =
         names.iter().enumerate().map(|(id, name)| (name.as_str(), id)).collect();
     let ids = cells.iter().filter_map(|(_, cell)| of.get(cell.as_str()).copied()).collect();
     Ok(Target::Classes { ids, names })
+}
+
+/// Sorts names: numbers by value, words by their characters.
+fn sort(names: &mut [String]) {
+    names.sort_unstable();
+    if names.iter().all(|name| name.parse::<i64>().is_ok()) {
+        names.sort_by_key(|name| name.parse::<i64>().unwrap_or_default());
+    }
+}
+
+/// Names in their order, and for each of those given its number there.
+fn sorted(found: Vec<String>) -> (Vec<String>, Vec<usize>) {
+    let mut names = found.clone();
+    sort(&mut names);
+    let of: std::collections::HashMap<&str, usize> =
+        names.iter().enumerate().map(|(number, name)| (name.as_str(), number)).collect();
+    let numbers = found.iter().filter_map(|name| of.get(name.as_str()).copied()).collect();
+    (names, numbers)
 }

@@ -5,6 +5,7 @@ use clap::Args;
 
 use super::algorithms::{DropArg, Job, VocabularyArgs, counts, named};
 use super::data::{Columns, Data, Needs};
+use super::preparation::PreparationArgs;
 use super::validation::ValidationArgs;
 use super::{CommonArgs, Trained};
 use crate::error::Failure;
@@ -35,8 +36,8 @@ impl RecommenderArgs {
             None => Columns::Texts { column: self.column.as_deref() },
         };
         let train = Box::new(move |data: &Data, _: &dyn Workers| train(&self.vocabulary, data));
-        let validation = ValidationArgs::default();
-        Job { name: "recommender", common: &self.common, columns, validation, seed: 0, train }
+        let (preparation, validation) = (PreparationArgs::default(), ValidationArgs::default());
+        Job { name: "recommender", common: &self.common, columns, preparation, validation, seed: 0, train }
     }
 }
 

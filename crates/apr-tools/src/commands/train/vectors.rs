@@ -2,10 +2,8 @@
 
 use apr_container::{Map, Value};
 use apr_models::{
-    Accepts, AnyModel, ClassHead, DecisionFunction, DecisionRule, Head, Input, KernelStep, KernelSvmOptions,
-    KnnClassifier, KnnRegressor, KnnWeights, Labels, LinearParts, LinearSvmOptions, Link, Matrix,
-    NeighbourMetric, NeighbourOutput, NeighbourSearch, NeighboursParts, NeighboursStep, OutputShape,
-    Pipeline, ProbabilityRule, Step, StepKernel, Svm, SvmKernel, Table as Rows, ValueKind,
+    Accepts, AnyModel, Input, KernelSvmOptions, KnnClassifier, KnnRegressor, KnnWeights, Labels, LinearParts,
+    LinearSvmOptions, Matrix, Pipeline, Svm, SvmKernel,
 };
 use clap::{Args, ValueEnum};
 
@@ -145,46 +143,27 @@ fn kernel_svm(args: &SvmArgs, data: &Data) -> Result<Trained, Failure> {
     metrics.insert("support_vectors".to_owned(), n_vectors);
     let mut hyperparameters = svm_settings(args, "rbf", max_iter);
     hyperparameters.insert("gamma".to_owned(), gamma);
-    let model = match scale {
-        None => model.into(),
-        Some(scale) => scaled_svm(&model, gamma, &scale, names)?,
-    };
+    let mut model = AnyModel::from(model);
+    if let Some(scale) = scale {
+        model = scaled(&model, &scale, Some(names))?;
+    }
     Ok(Trained::new(model, hyperparameters).with_metrics(metrics))
 }
 
-/// The machine after the scaler.
-fn scaled_svm(model: &Svm, gamma: f64, scale: &Scale, names: &[String]) -> Result<AnyModel, Failure> {
-    let Some(mut parts) = model.kernel_parts() else {
-        return Err(Failure::new(CODE_USAGE, "the machine has no support vectors"));
-    };
-    // The step has libsvm's signs: with two classes, values above 0 speak for the first one.
-    if parts.classes.len() == 2 {
-        let numbers = parts.dual.iter_mut().chain(&mut parts.intercepts);
-        numbers.for_each(|number| *number = -*number);
-    }
-    let vectors = Rows::dense(parts.support_vectors.n_rows(), parts.support_vectors.into_vec().into())?;
-    let (kernel, n_support) = (StepKernel::Rbf { gamma }, parts.n_support);
-    let step = KernelStep::new(kernel, n_support, vectors, parts.dual.into(), parts.intercepts.into())?;
-    let head = ClassHead {
-        labels: labels(names),
-        rule: DecisionRule::OneVsOne,
-        probabilities: ProbabilityRule::None,
-        decision_function: DecisionFunction::OneVsOne,
-    };
-    pipeline(scale, Step::Kernel(step), Head::Classes(head))
+/// The model after the scaler.
+fn scaled(model: &AnyModel, scale: &Scale, names: Option<&[String]>) -> Result<AnyModel, Failure> {
+    let n_features = scale.columns().count();
+    let pipeline = Pipeline::of_model(model, n_features, names.map(labels))?;
+    let input = Input::Numbers { n_features, accepts: Accepts::Finite };
+    Ok(pipeline.preceded_by(input, vec![scale.step()?])?.into())
 }
 
-fn pipeline(scale: &Scale, step: Step, head: Head) -> Result<AnyModel, Failure> {
-    let input = Input::Numbers { n_features: scale.columns().count(), accepts: Accepts::Finite };
-    Ok(Pipeline::from_parts(input, vec![scale.step()?, step], head)?.into())
-}
-
-/// The classes as a pipeline has them: whole numbers are that.
-fn labels(names: &[String]) -> Labels {
-    let numbers = names.iter().map(|name| name.parse()).collect::<Result<Vec<i64>, _>>();
-    match numbers {
-        Ok(numbers) => Labels::Integers(numbers),
-        Err(_) => Labels::Texts(names.to_vec()),
+/// The labels of classes in a pipeline: their names, or their numbers from 0, which `apr.classes` names, where names are in another
+/// order than texts are.
+pub(super) fn labels(names: &[String]) -> Labels {
+    match names.is_sorted_by(|a, b| a < b) {
+        true => Labels::Texts(names.to_vec()),
+        false => Labels::Integers((0..names.len() as i64).collect()),
     }
 }
 
@@ -202,32 +181,12 @@ pub(super) fn knn(args: &KnnArgs, data: &Data) -> Result<Trained, Failure> {
     ]);
     let (scale, x) = standardize.samples(table)?;
     let x = x.into_owned();
-    let Some(scale) = scale else {
-        let model: AnyModel = match &table.target {
-            Target::Classes { ids, .. } => KnnClassifier::fit(x, ids, k, weights)?.into(),
-            _ => KnnRegressor::fit(x, table.numbers()?.clone(), k, weights)?.into(),
-        };
-        return Ok(Trained::new(model, hyperparameters));
+    let mut model: AnyModel = match &table.target {
+        Target::Classes { ids, .. } => KnnClassifier::fit(x, ids, k, weights)?.into(),
+        _ => KnnRegressor::fit(x, table.numbers()?.clone(), k, weights)?.into(),
     };
-    let (answer, head) = match &table.target {
-        Target::Classes { ids, names } => {
-            let class_of = ids.iter().filter_map(|&id| u32::try_from(id).ok()).collect();
-            let head = ClassHead {
-                labels: labels(names),
-                rule: DecisionRule::ArgMax,
-                probabilities: ProbabilityRule::Normalized,
-                decision_function: DecisionFunction::None,
-            };
-            (NeighbourOutput::Classes { n_classes: names.len(), class_of }, Head::Classes(head))
-        }
-        _ => {
-            let targets = table.numbers()?.iter().collect::<Vec<f32>>().into();
-            let (kind, link, shape) = (ValueKind::Predictions, Link::None, OutputShape::Vector);
-            (NeighbourOutput::Values { n_outputs: 1, targets }, Head::Values { kind, link, shape })
-        }
-    };
-    let (metric, search) = (NeighbourMetric::Euclidean, NeighbourSearch::InOrder);
-    let samples = Rows::dense(x.n_rows(), x.into_vec().into())?;
-    let step = NeighboursStep::new(NeighboursParts { k, metric, weights, samples, search, answer })?;
-    Ok(Trained::new(pipeline(&scale, Step::Neighbours(step), head)?, hyperparameters))
+    if let Some(scale) = scale {
+        model = scaled(&model, &scale, table.classes().ok().map(|(_, names)| names))?;
+    }
+    Ok(Trained::new(model, hyperparameters))
 }
