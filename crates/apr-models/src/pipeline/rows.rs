@@ -106,6 +106,14 @@ impl<'s> Block<'s> {
 
     /// As [`replace`](Self::replace), row by row.
     pub(crate) fn replace_rows(&mut self, width: usize, mut work: impl FnMut(&[f64], &mut [f64])) {
+        match cfg!(apr_small) {
+            true => self.replace_each(width, &mut work as &mut dyn FnMut(&[f64], &mut [f64])),
+            false => self.replace_each(width, &mut work),
+        }
+    }
+
+    /// As [`replace_rows`](Self::replace_rows), compiled for each type of work.
+    fn replace_each<F: FnMut(&[f64], &mut [f64]) + ?Sized>(&mut self, width: usize, work: &mut F) {
         let before = self.width.max(1);
         self.replace(width, |rows, out| {
             for (row, out) in rows.chunks_exact(before).zip(out.chunks_exact_mut(width.max(1))) {
