@@ -37,6 +37,11 @@ pub(crate) enum Expected<'e> {
 pub(crate) enum Metrics {
     Classes(ClassificationMetrics),
     Values(RegressionMetrics),
+    /// Of a language model.
+    Texts {
+        n_texts: usize,
+        perplexity: f64,
+    },
 }
 
 impl<'m> Scorer<'m> {
@@ -149,6 +154,7 @@ impl Metrics {
         match self {
             Self::Classes(metrics) => metrics.n_samples,
             Self::Values(metrics) => metrics.n_samples,
+            Self::Texts { n_texts, .. } => *n_texts,
         }
     }
 
@@ -162,6 +168,7 @@ impl Metrics {
             Self::Values(metrics) => {
                 (vec![("mae", metrics.mae), ("rmse", metrics.rmse)], vec![("r2", metrics.r2)])
             }
+            Self::Texts { perplexity, .. } => (vec![("perplexity", *perplexity)], Vec::new()),
         };
         let sometimes = sometimes.into_iter().filter_map(|(name, value)| Some((name, value?)));
         always.into_iter().chain(sometimes).collect()

@@ -3,15 +3,17 @@
 mod answer;
 pub(crate) mod report;
 pub(crate) mod rows;
+mod similar;
 pub(crate) mod texts;
 
 use alloc::rc::Rc;
 use std::path::{Path, PathBuf};
 
-use apr_models::{InputKind, OutputKind, Predictions};
+use apr_models::{AnyModel, InputKind, OutputKind, Predictions};
 
 use self::answer::Asked;
 use self::report::Report;
+use self::similar::{Answers, Question, SimilarArgs};
 use crate::args::{CompatArg, ForceArg, PayloadArgs};
 use crate::detached::DetachedArgs;
 use crate::error::{CODE_USAGE, Exit, Failure};
@@ -28,7 +30,8 @@ const AFTER_HELP: &str = "If the model knows the names of its features and the t
     cell, a word or NaN is an error that names line and column, unless the model takes missing values. Predictions appear as soon as their rows \
     have arrived, so a pipe can stay open.\n\n\
     A regression gives a number, a classification the class, a transformation the new row, a language \
-    model the logarithm of a line's probability, a vectorizer pairs of term number and weight.\n\n\
+    model the logarithm of a line's probability, a vectorizer pairs of term number and weight, a recommender pairs \
+    of similar item and cosine, the most similar first.\n\n\
     With --signer, --trusted-keys or --any-signer, the signature is verified before anything else of the model \
     is looked at; an encrypted model needs --identity or a password. With --key, the signature beside the model \
     is verified; the model is copied to a temporary file for that, and read from there.\n\n\
@@ -55,6 +58,8 @@ pub(crate) struct Args {
     /// For models of text: read a table, and take the texts from this column.
     #[arg(long, value_name = "COLUMN")]
     column: Option<String>,
+    #[command(flatten)]
+    similar: SimilarArgs,
     #[command(flatten)]
     dialect: Dialect,
     #[command(flatten)]
@@ -112,6 +117,19 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     let column = args.column.as_deref();
     let known = args.loading.load(model_path, rows_path, console)?;
+    if let AnyModel::ContentRecommender(model) = &*known.model
+        && !args.proba
+    {
+        let input = Input::open(rows_path)?;
+        let question = Question { args: args.similar, input, dialect: *dialect, column };
+        let answers = Answers { files: [model_path, rows_path], destination: &destination, overwrite };
+        similar::run(&known, model, question, &answers, console)?;
+        return Ok(Exit::Success);
+    }
+    if args.similar.ids {
+        let failure = Failure::new(CODE_USAGE, "--ids is for recommenders, and this is none");
+        return Err(failure.in_file(model_path));
+    }
     let wanted = if args.proba { OutputKind::Probabilities } else { OutputKind::Predictions };
     let asked = Asked::new(&known, wanted).map_err(|failure| failure.in_file(model_path))?;
     let input = Input::open(rows_path)?;

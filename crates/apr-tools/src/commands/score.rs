@@ -4,21 +4,22 @@ mod report;
 
 use std::path::PathBuf;
 
-use apr_models::{Accepts, InputKind, Label, Samples};
+use apr_models::{Accepts, AnyModel, InputKind, Label, NgramLm, Samples};
 
 use self::report::Report;
 use super::predict::report::name;
-use super::predict::{LoadArgs, rows};
+use super::predict::{LoadArgs, rows, texts};
 use crate::error::{CODE_NO_PREDICTION, CODE_TABLE_COLUMNS, CODE_USAGE, Exit, Failure};
 use crate::input::NamedModel;
-use crate::scoring::{Expected, Scorer};
+use crate::scoring::{Expected, Metrics, Scorer};
 use crate::tables::{self, Dialect, Input, Number, Table, Text, Wanted};
 use crate::terminal::Console;
 use crate::terminal::escape;
 
 const AFTER_HELP: &str = "Of classes: accuracy; the F1 score of each class and their mean; log loss, if the model gives probabilities; \
     the area under the ROC curve, for more than two classes the mean of each class against the others. Of numbers: R2, the root of the \
-    mean squared error (RMSE), the mean absolute error (MAE). The definitions are those of scikit-learn.\n\n\
+    mean squared error (RMSE), the mean absolute error (MAE). The definitions are those of scikit-learn. Of a language model: \
+    perplexity, the exponential of the mean negative logarithm of the probability of a word or an end of a line.\n\n\
     Features are found as in `apr predict`. The target may be left out if the model knows its name; `apr train` stores it.\n\n\
     Examples:\n  apr train ridge --data table.csv --target price -o price.apr\n  apr score price.apr --data table.csv\n\n\
     Exit codes: 0 success, 2 it predicts neither classes nor numbers, 3 invalid model or table, 4 corrupted, not \
@@ -30,12 +31,15 @@ pub(crate) struct Args {
     /// A model in a file of any format, or a sealed file of one; `-` for standard input.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// A table with the features and the target; `-` for standard input.
+    /// A table with the features and the target, or lines of text; `-` for standard input.
     #[arg(long, value_name = "TABLE")]
     data: PathBuf,
     /// The column with what is right, by name or by number from 1.
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
+    /// For language models: read a table, and take the texts from this column.
+    #[arg(long, value_name = "COLUMN", conflicts_with = "target")]
+    column: Option<String>,
     #[command(flatten)]
     dialect: Dialect,
     #[command(flatten)]
@@ -52,6 +56,13 @@ const BATCH: usize = 4096;
 /// If the model cannot be loaded or predicts nothing that has a target, or the table does not fit it.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let known = args.loading.load(&args.model, &args.data, console)?;
+    if let AnyModel::NgramLm(model) = &*known.model {
+        let metrics = perplexity(model, args)?;
+        return print(args, &known, None, (&metrics, &[]), console);
+    }
+    if args.column.is_some() {
+        return Err(Failure::new(CODE_USAGE, "--column is for language models, and this is none"));
+    }
     let mut scorer = Scorer::new(&known.model, known.classes.as_ref().map_or(0, Vec::len))
         .map_err(|failure| failure.in_file(&args.model))?;
     let Some(target_name) = args.target.as_deref().or(known.target.as_deref()) else {
@@ -75,7 +86,8 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
             asked.all(&mut table, wanted(capabilities.accepts()), |values: &[f64]| Samples::F64(values))?;
         }
         _ => {
-            let failure = Failure::new(CODE_NO_PREDICTION, "models of text are not scored");
+            let failure =
+                Failure::new(CODE_NO_PREDICTION, "of the models of texts only language models are scored");
             return Err(failure.in_file(&args.model));
         }
     }
@@ -84,16 +96,37 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         return Err(in_table(Failure::new(CODE_TABLE_COLUMNS, "the table has no rows")));
     }
     let names = classes.map_or_else(Vec::new, |classes| classes.names);
-    let report = Report {
-        model: &args.model,
-        data: &args.data,
-        target: target_name,
-        known: &known,
-        metrics: &metrics,
-        names: &names,
-    };
+    print(args, &known, Some(target_name), (&metrics, &names), console)
+}
+
+/// Prints the metrics, of classes with these names.
+fn print(
+    args: &Args,
+    known: &NamedModel,
+    target: Option<&str>,
+    (metrics, names): (&Metrics, &[String]),
+    console: &mut Console,
+) -> Result<Exit, Failure> {
+    let report = Report { model: &args.model, data: &args.data, target, known, metrics, names };
     report.print(console)?;
     Ok(Exit::Success)
+}
+
+/// The perplexity of a language model on lines, or on the texts of a column.
+fn perplexity(model: &NgramLm, args: &Args) -> Result<Metrics, Failure> {
+    let (mut n_texts, mut n_tokens, mut sum) = (0, 0, 0.0);
+    texts::each(Input::open(&args.data)?, args.dialect, args.column.as_deref(), &mut |text, _| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        n_texts += 1;
+        // The end of a text is an outcome, too.
+        n_tokens += words.len() + 1;
+        sum += model.log_probability(&words);
+        Ok(())
+    })?;
+    if n_texts == 0 {
+        return Err(Failure::new(CODE_TABLE_COLUMNS, "there are no texts").in_file(&args.data));
+    }
+    Ok(Metrics::Texts { n_texts, perplexity: (-sum / n_tokens as f64).exp() })
 }
 
 struct Asked<'a, 'm> {

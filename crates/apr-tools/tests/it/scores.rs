@@ -148,3 +148,35 @@ fn what_cannot_be_scored_is_refused() {
     let ran = sandbox.run(&args);
     assert!(ran.exit == 3 && ran.stderr.contains("a class with one row"), "{}", ran.stderr);
 }
+
+#[test]
+fn language_models_have_a_perplexity() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write("texts.txt", b"the cat sat\nthe dog sat\na cat ran\n");
+    let trained = json(&sandbox, &["train", "ngram", "--order", "2", "--data", "texts.txt", "-o", "n.apr"]);
+    let scored = json(&sandbox, &["score", "n.apr", "--data", "texts.txt"]);
+    assert_eq!(
+        (&scored["target"], &scored["rows"], &scored["kind"]),
+        (&Value::Null, &json!(3), &json!("log-probability"))
+    );
+    let (found, expected) = (&scored["metrics"]["perplexity"], &trained["metrics"]["perplexity"]);
+    assert!((found.as_f64().unwrap() - expected.as_f64().unwrap()).abs() < 1e-9, "{found} {expected}");
+    // By the lines of `predict`, whose logarithms add up to it.
+    let logs = sandbox.run(&["predict", "n.apr", "-i", "texts.txt"]).stdout;
+    let sum: f64 = logs.lines().map(|line| line.parse::<f64>().unwrap()).sum();
+    assert!((found.as_f64().unwrap() - (-sum / 12.0).exp()).abs() < 1e-9);
+    sandbox.write("texts.csv", b"id,text\n1,the cat sat\n2,the dog sat\n3,a cat ran\n");
+    let column = json(&sandbox, &["score", "n.apr", "--data", "texts.csv", "--column", "text"]);
+    assert_eq!(column["metrics"], scored["metrics"]);
+    json(&sandbox, &["train", "tfidf", "--data", "texts.txt", "-o", "t.apr"]);
+    sandbox.write("empty.txt", b"");
+    for (exit, args) in [
+        (2, &["t.apr", "--data", "texts.txt"][..]),
+        (2, &["model.apr", "--data", "table.csv", "--column", "price"]),
+        (2, &["n.apr", "--data", "texts.csv", "--column", "text", "--target", "id"]),
+        (3, &["n.apr", "--data", "empty.txt"]),
+    ] {
+        let ran = sandbox.run(&[&["score"], args].concat());
+        assert_eq!(ran.exit, exit, "{args:?}\n{}", ran.stderr);
+    }
+}

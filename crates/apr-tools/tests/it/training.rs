@@ -239,6 +239,33 @@ fn recommenders_hold_items_with_vectors_or_texts() {
     let model = apr_models::AnyModel::load(sandbox.path("b.apr")).unwrap();
     let apr_models::AnyModel::ContentRecommender(model) = model else { panic!("{model:?}") };
     assert_eq!(model.recommend_text("a planet of deserts", 1).unwrap()[0].id, "1");
+    // Similar items of rows by the names of their columns, of texts, and of items.
+    sandbox.write("rows.csv", b"b,other,a\n0,7,1\n1,7,0\n");
+    assert_eq!(lines(&sandbox, &["a.apr", "-i", "rows.csv", "--top", "1"]), ["dune:1", "emma:1"]);
+    sandbox.write("ids.txt", b"solaris\nemma\nnobody\n");
+    let ran = sandbox.run(&["predict", "a.apr", "-i", "ids.txt", "--ids"]);
+    assert!(ran.exit == 2 && ran.stderr.contains("nobody"), "{}", ran.stderr);
+    let answers: Vec<&str> = ran.stdout.lines().collect();
+    assert!(answers[0].starts_with("dune:0.99") && answers[1].starts_with("solaris:0.1"), "{answers:?}");
+    assert_eq!(
+        (answers.len(), answers[0].split(' ').count()),
+        (2, 2),
+        "rows before the one at fault are answered"
+    );
+    let (exit, value) = sandbox.json(&["predict", "b.apr", "-i", "texts.txt", "--top", "2"]);
+    assert_eq!((exit, &value["kind"], &value["rows"]), (0, &json!("similar"), &json!(3)));
+    assert_eq!(value["predictions"][1][0]["item"], "2");
+    assert!((value["predictions"][1][0]["similarity"].as_f64().unwrap() - 1.0).abs() < 1e-6);
+    assert_eq!(lines(&sandbox, &["a.apr", "-i", "items.csv", "--column", "name", "--ids"]).len(), 3);
+    for args in [
+        &["a.apr", "-i", "ids.txt", "--proba"][..],
+        &["a.apr", "-i", "items.csv", "--column", "name"],
+        &["model.apr", "-i", "rows.csv", "--ids"],
+        &["a.apr", "-i", "ids.txt", "--ids", "--top", "0"],
+    ] {
+        let ran = sandbox.run(&[&["predict"], args].concat());
+        assert_eq!(ran.exit, 2, "{args:?}\n{}", ran.stderr);
+    }
     sandbox.write("twice.csv", b"name,a\ndune,1\ndune,2\n");
     let ran = sandbox.run(&["train", "recommender", "--id", "name", "--data", "twice.csv", "-o", "c.apr"]);
     assert_eq!(ran.exit, 2, "{}", ran.stderr);

@@ -174,16 +174,16 @@ impl<'k> Report<'k> {
 
 /// The report.
 #[derive(Serialize)]
-struct PredictReport<'a> {
-    file: Cow<'a, str>,
-    input: Cow<'a, str>,
-    model: &'a str,
-    kind: Option<&'a str>,
-    rows: u64,
+pub(super) struct PredictReport<'a> {
+    pub(super) file: Cow<'a, str>,
+    pub(super) input: Cow<'a, str>,
+    pub(super) model: &'a str,
+    pub(super) kind: Option<&'a str>,
+    pub(super) rows: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    predictions: Option<[(); 0]>,
+    pub(super) predictions: Option<[(); 0]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<Cow<'a, str>>,
+    pub(super) output: Option<Cow<'a, str>>,
 }
 
 impl report::Report for PredictReport<'_> {
@@ -191,7 +191,7 @@ impl report::Report for PredictReport<'_> {
 }
 
 /// The field of the predictions.
-const PREDICTIONS: &str = "predictions";
+pub(super) const PREDICTIONS: &str = "predictions";
 
 /// Whether a prediction of these is a list or an object.
 fn is_nested(predictions: &Predictions) -> bool {

@@ -20,7 +20,8 @@ use crate::terminal::table::{Align, Table};
 pub(super) struct Report<'r> {
     pub(super) model: &'r Path,
     pub(super) data: &'r Path,
-    pub(super) target: &'r str,
+    /// Of a language model none.
+    pub(super) target: Option<&'r str>,
     pub(super) known: &'r NamedModel,
     pub(super) metrics: &'r Metrics,
     /// Of the classes, in the order of the metrics.
@@ -51,7 +52,9 @@ impl Report<'_> {
         line("model", format!("{} in {}", self.known.model.name(), escape::path(self.model)));
         let rows = plural(self.metrics.n_samples() as u64, "row");
         line("data", format!("{rows} from {}", escape::path(self.data)));
-        line("target", escape::cut(self.target, 60));
+        if let Some(target) = self.target {
+            line("target", escape::cut(target, 60));
+        }
         for (name, value) in self.metrics.named() {
             line(name, float(value));
         }
@@ -99,7 +102,7 @@ struct ScoreReport<'a> {
     data: Cow<'a, str>,
     model: &'a str,
     kind: Option<&'a str>,
-    target: &'a str,
+    target: Option<&'a str>,
     rows: usize,
     metrics: Fields<&'a str, Number>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

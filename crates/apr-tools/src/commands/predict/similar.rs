@@ -1,0 +1,189 @@
+//! Similar items for rows, texts or ids, by a recommender.
+
+use core::fmt::Write as _;
+use std::path::Path;
+
+use apr_models::{Accepts, ContentRecommender, Model as _, Recommendation};
+use clap::value_parser;
+use serde::Serialize;
+
+use super::report::{PREDICTIONS, PredictReport, wrote};
+use super::{rows, texts};
+use crate::error::{CODE_NO_PREDICTION, Failure};
+use crate::input::NamedModel;
+use crate::output::{Destination, Overwrite};
+use crate::report::{self, List, Narrow};
+use crate::tables::{Dialect, Input, Table, Wanted};
+use crate::terminal::Console;
+use crate::terminal::escape::escaped;
+
+/// Rows asked about at once.
+const BATCH: usize = 256;
+
+/// Bytes of lines that are written even if more rows have arrived.
+const FLUSHED: usize = 1 << 16;
+
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct SimilarArgs {
+    /// For recommenders: similar items of each row.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = value_parser!(u32).range(1..))]
+    top: u32,
+    /// For recommenders: TABLE is ids of their items, one per line or in --column.
+    #[arg(long)]
+    pub(super) ids: bool,
+}
+
+/// What is asked.
+pub(super) struct Question<'q> {
+    pub(super) args: SimilarArgs,
+    pub(super) input: Input,
+    pub(super) dialect: Dialect,
+    pub(super) column: Option<&'q str>,
+}
+
+/// Where the answers go.
+pub(super) struct Answers<'a> {
+    /// The model and the rows.
+    pub(super) files: [&'a Path; 2],
+    pub(super) destination: &'a Destination,
+    pub(super) overwrite: Overwrite,
+}
+
+type Take<'t, 'm> = &'t mut dyn FnMut(&[Recommendation<'m>], bool) -> Result<(), Failure>;
+
+/// An item of a list.
+#[derive(Serialize)]
+struct Item<'m> {
+    item: &'m str,
+    similarity: Narrow,
+}
+
+/// Prints, or writes, the similar items.
+///
+/// # Errors
+///
+/// If the input cannot be read or does not fit the items, and those of writing.
+pub(super) fn run(
+    known: &NamedModel,
+    model: &ContentRecommender,
+    question: Question<'_>,
+    answers: &Answers<'_>,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let Answers { files, destination, overwrite } = *answers;
+    if console.is_json() {
+        let mut list = List::default();
+        ask(known, model, question, console, &mut |items, _| {
+            let items: Vec<Item<'_>> =
+                items.iter().map(|item| Item { item: item.id, similarity: Narrow(item.score) }).collect();
+            list.push(&items, true)
+        })?;
+        let (model, rows) = (model.name(), list.len());
+        let Destination::File(path) = destination else {
+            return console.report_with_list(&report(files, model, rows, None), PREDICTIONS, &list);
+        };
+        destination.fill(overwrite, |out| {
+            report::write_with_list(out, &report(files, model, rows, None), PREDICTIONS, &list)
+                .map_err(|error| destination.write_failure(&error))
+        })?;
+        return console.report(&report(files, model, rows, Some(path)));
+    }
+    let mut n_rows = 0;
+    destination.fill(overwrite, |out| {
+        let mut lines = String::new();
+        let mut flush = |lines: &mut String| {
+            let written = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
+            lines.clear();
+            written.map_err(|error| destination.write_failure(&error))
+        };
+        let asked = ask(known, model, question, console, &mut |items, more_arrived| {
+            n_rows += 1;
+            push_line(items, &mut lines);
+            if more_arrived && lines.len() < FLUSHED { Ok(()) } else { flush(&mut lines) }
+        });
+        // Also those before a row at fault.
+        flush(&mut lines)?;
+        asked
+    })?;
+    if *destination != Destination::Stdout {
+        wrote(destination, n_rows, console);
+    }
+    Ok(())
+}
+
+/// The report with a place for the items, or with the file they are in.
+fn report<'a>(
+    [file, input]: [&'a Path; 2],
+    model: &'a str,
+    rows: u64,
+    output: Option<&'a Path>,
+) -> PredictReport<'a> {
+    PredictReport {
+        file: report::path(file),
+        input: report::path(input),
+        model,
+        kind: Some("similar"),
+        rows,
+        predictions: output.is_none().then_some([]),
+        output: output.map(report::path),
+    }
+}
+
+/// `ID:SIMILARITY ID:SIMILARITY`; an id in quotes if it could be taken for more than one.
+fn push_line(items: &[Recommendation<'_>], line: &mut String) {
+    for (place, item) in items.iter().enumerate() {
+        line.extend((place > 0).then_some(' '));
+        let id = escaped(item.id);
+        match id.contains([' ', '"']) {
+            true => line.extend(["\"", &id.replace('"', "\"\""), "\""]),
+            false => line.push_str(&id),
+        }
+        // Writing to a string cannot fail.
+        let _ = write!(line, ":{}", item.score);
+    }
+    line.push('\n');
+}
+
+/// Passes the similar items of each row to `take`, with whether the next row has arrived already.
+fn ask<'m>(
+    known: &NamedModel,
+    model: &'m ContentRecommender,
+    question: Question<'_>,
+    console: &Console,
+    take: Take<'_, 'm>,
+) -> Result<(), Failure> {
+    let Question { args: SimilarArgs { top, ids }, input, dialect, column } = question;
+    let count = top as usize;
+    if ids {
+        return texts::each(input, dialect, column, &mut |id, more| {
+            take(&model.similar_to(id.trim(), count)?, more)
+        });
+    }
+    if model.text().is_some() {
+        return texts::each(input, dialect, column, &mut |text, more| {
+            take(&model.recommend_text(&text, count)?, more)
+        });
+    }
+    if column.is_some() {
+        let what = "the items have vectors, not texts: --column is for their ids, with --ids";
+        return Err(Failure::new(CODE_NO_PREDICTION, what));
+    }
+    let path = input.label().to_owned();
+    let mut table = Table::open(input, dialect)?;
+    if table.n_columns() == 0 {
+        console.remark("the table has no rows");
+        return Ok(());
+    }
+    let columns =
+        rows::columns(known, &mut table, None, console).map_err(|failure| failure.in_file(&path))?;
+    let wanted = Wanted { numbers: &columns, accepts: Accepts::Finite, text: None };
+    loop {
+        let taken = table.next_rows::<f32>(wanted, BATCH)?;
+        if taken.n_rows == 0 {
+            return Ok(());
+        }
+        for (number, row) in (1..).zip(taken.numbers.chunks_exact(columns.len().max(1))) {
+            take(&model.recommend(row, count)?, number < taken.n_rows)?;
+        }
+    }
+}
