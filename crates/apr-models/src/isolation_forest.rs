@@ -8,15 +8,19 @@ use crate::checks;
 use crate::decision_tree::{sample, tree_row_width};
 use crate::error::{Error, ErrorKind, Operation};
 use crate::kernels::trees::SplitTest;
+use crate::kernels::trees::walk::{Trees, for_each_leaf};
 use crate::matrix::Matrix;
 use crate::tensors::Tensors;
-use crate::tree::{self, LeafKind, Tree, TreeNode};
+use crate::tree::{self, LeafKind, Node, Tree, TreeNode};
 use crate::vector::Vector;
 
 mod fit;
 mod payload;
 
 pub use self::fit::{Contamination, IsolationOptions};
+
+/// Rows from which on a table of path lengths pays.
+const MANY_ROWS: usize = 64;
 
 /// Euler's constant, with the digits that files' thresholds were computed with.
 const EULER: f64 = 0.577_215_7;
@@ -44,6 +48,51 @@ pub struct IsolationForest {
 struct IsolationTree {
     root: Option<Tree>,
     max_depth: usize,
+}
+
+/// The trees as rows walk through them.
+struct Walks<'f>(&'f [IsolationTree]);
+
+impl Trees<f32> for Walks<'_> {
+    type Node = Node;
+    const SIDE_BY_SIDE: bool = !cfg!(apr_small);
+
+    fn n_trees(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    fn tree(&self, number: usize) -> (&[Node], u32) {
+        (self.0.get(number).and_then(|tree| tree.root.as_ref()).map_or(&[], Tree::nodes), 0)
+    }
+
+    fn shared_list(&self) -> Option<&[Node]> {
+        None
+    }
+
+    #[inline]
+    fn next<const LANES: usize>(node: &Node, at: u32, rows: &[f32], start: usize) -> u32 {
+        node.next::<LANES>(at, rows, start, SplitTest::Below)
+    }
+}
+
+/// The path length of each leaf, by its index; of splits 0.
+fn path_lengths(tree: &Tree) -> Vec<f64> {
+    // Right children that are still to come, with their depths: a left child follows its parent.
+    let (mut ahead, mut depth) = (Vec::new(), 0);
+    let lengths = tree.iter::<()>().map(|node| match node {
+        TreeNode::Split { .. } => {
+            depth += 1;
+            ahead.push(depth);
+            0.0
+        }
+        TreeNode::Leaf { n_samples, .. } => {
+            let length = IsolationForest::path_length(depth, n_samples);
+            depth = ahead.pop().unwrap_or(0);
+            length
+        }
+    });
+    lengths.collect()
 }
 
 /// What other implementations start from: no tree yet.
@@ -133,7 +182,7 @@ impl IsolationForest {
     }
 
     /// The score of each row of `rows` (`[n_samples, n_features]`, row-major) into `out` (`[n_samples]`); lower for
-    /// outliers. Allocates nothing.
+    /// outliers. Allocates nothing for fewer than 64 rows, and 8 bytes for each node for more.
     ///
     /// # Errors
     ///
@@ -147,6 +196,10 @@ impl IsolationForest {
         let cut = roots().map(Tree::n_features).max().unwrap_or(0);
         let n_rows = out.len();
         let width = tree_row_width(rows, n_rows, None, cut)?;
+        if n_rows >= MANY_ROWS && Walks::SIDE_BY_SIDE {
+            self.score_many(rows, width, out);
+            return Ok(());
+        }
         for (idx, place) in out.iter_mut().enumerate() {
             let row = sample(rows, idx, width);
             let lengths = roots().map(|root| {
@@ -156,6 +209,26 @@ impl IsolationForest {
             *place = self.score(lengths.sum::<f64>() / self.trees.len() as f64);
         }
         Ok(())
+    }
+
+    /// As [`score_samples_into`](Self::score_samples_into), rows side by side.
+    fn score_many(&self, rows: &[f32], width: usize, out: &mut [f32]) {
+        let trees = Walks(&self.trees);
+        // For each tree the path length of each leaf.
+        let lengths: Vec<Vec<f64>> =
+            self.trees.iter().map(|tree| tree.root.as_ref().map_or_else(Vec::new, path_lengths)).collect();
+        for (rows, out) in rows.chunks(MANY_ROWS * width).zip(out.chunks_mut(MANY_ROWS)) {
+            let mut sums = [0.0; MANY_ROWS];
+            for_each_leaf(&trees, rows, width, |row, number, leaf| {
+                let length = lengths.get(number).and_then(|lengths| lengths.get(leaf as usize));
+                if let (Some(sum), Some(length)) = (sums.get_mut(row), length) {
+                    *sum += length;
+                }
+            });
+            for (place, sum) in out.iter_mut().zip(sums) {
+                *place = self.score(sum / self.trees.len() as f64);
+            }
+        }
     }
 
     /// The length of a path of so many cuts to a leaf of so many training samples.
@@ -279,5 +352,28 @@ impl IsolationForest {
             tensors.push_number(THRESHOLD, threshold)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    #[test]
+    fn many_rows_have_the_bits_that_each_has_alone() {
+        let mut rng = Rng::new(8);
+        let mut normal = |n_rows: usize| {
+            Matrix::from_vec(n_rows, 3, (0..3 * n_rows).map(|_| rng.normal() as f32).collect()).unwrap()
+        };
+        let options = IsolationOptions { n_estimators: 11, ..IsolationOptions::default() };
+        let forest = IsolationForest::fit(&normal(300), &options).unwrap();
+        let asked = normal(2 * MANY_ROWS + 5);
+        let together = forest.try_score_samples(&asked).unwrap();
+        for (row, expected) in asked.rows().zip(together.iter()) {
+            let mut score = [f32::NAN];
+            forest.score_samples_into(row, &mut score).unwrap();
+            assert_eq!(score[0].to_bits(), expected.to_bits());
+        }
     }
 }
