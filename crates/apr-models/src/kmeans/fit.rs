@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::checks;
 use crate::error::{Error, ErrorKind};
+use crate::kernels::products::SumOrder;
 use crate::matrix::Matrix;
 use crate::rng::Rng;
 use crate::workers::Workers;
@@ -70,18 +71,13 @@ pub(super) fn least(values: impl Iterator<Item = f64>) -> usize {
     best.0
 }
 
-fn squared_distance(row: &[f32], centre: &[f64]) -> f64 {
-    let differences = row.iter().zip(centre).map(|(&value, &centre)| f64::from(value) - centre);
-    differences.map(|difference| difference * difference).sum()
-}
-
 fn mean_variance(x: &Matrix) -> f64 {
     let (n_rows, n_cols) = (x.n_rows() as f64, x.n_cols());
     let mut means = vec![0.0; n_cols];
     for row in x.rows() {
         means.iter_mut().zip(row).for_each(|(mean, &value)| *mean += f64::from(value) / n_rows);
     }
-    let total: f64 = x.rows().map(|row| squared_distance(row, &means)).sum();
+    let total: f64 = x.rows().map(|row| SumOrder::InOrder.squared_distance(row, &means)).sum();
     total / n_rows / n_cols as f64
 }
 
@@ -95,7 +91,8 @@ fn first_centres(x: &Matrix, n_clusters: usize, rng: &mut Rng) -> Vec<f64> {
     let wide = |row: usize| sample(row).iter().map(|&value| f64::from(value)).collect::<Vec<f64>>();
 
     let mut centres = wide(rng.below(x.n_rows()));
-    let mut nearest: Vec<f64> = x.rows().map(|row| squared_distance(row, &centres)).collect();
+    let mut nearest: Vec<f64> =
+        x.rows().map(|row| SumOrder::InOrder.squared_distance(row, &centres)).collect();
     for _ in 1..n_clusters {
         let total: f64 = nearest.iter().sum();
         let mut best: Option<(f64, Vec<f64>, Vec<f64>)> = None;
@@ -110,7 +107,7 @@ fn first_centres(x: &Matrix, n_clusters: usize, rng: &mut Rng) -> Vec<f64> {
             let with_it: Vec<f64> = x
                 .rows()
                 .zip(&nearest)
-                .map(|(row, &distance)| distance.min(squared_distance(row, &centre)))
+                .map(|(row, &distance)| distance.min(SumOrder::InOrder.squared_distance(row, &centre)))
                 .collect();
             let sum: f64 = with_it.iter().sum();
             if best.as_ref().is_none_or(|(best, ..)| sum < *best) {
@@ -148,7 +145,11 @@ impl<'x> State<'x> {
     fn inertia(&self) -> f64 {
         let n_cols = self.x.n_cols();
         let pairs = self.x.rows().zip(&self.labels);
-        pairs.map(|(row, &label)| squared_distance(row, &self.centres[label * n_cols..][..n_cols])).sum()
+        pairs
+            .map(|(row, &label)| {
+                SumOrder::InOrder.squared_distance(row, &self.centres[label * n_cols..][..n_cols])
+            })
+            .sum()
     }
 
     /// Gives each sample to its nearest centre; whether that changed anything.
@@ -160,7 +161,7 @@ impl<'x> State<'x> {
         for ((row, label), distance) in samples {
             let mut best = (0, f64::INFINITY);
             for (idx, centre) in self.centres.chunks_exact(n_cols).enumerate() {
-                let distance = squared_distance(row, centre);
+                let distance = SumOrder::InOrder.squared_distance(row, centre);
                 if distance < best.1 {
                     best = (idx, distance);
                 }
@@ -233,11 +234,13 @@ impl<'x> State<'x> {
                 if n_from <= 1.0 {
                     continue;
                 }
-                let leaving =
-                    squared_distance(row, &self.centres[from * n_cols..][..n_cols]) * n_from / (n_from - 1.0);
+                let leaving = SumOrder::InOrder
+                    .squared_distance(row, &self.centres[from * n_cols..][..n_cols])
+                    * n_from
+                    / (n_from - 1.0);
                 let joining = self.centres.chunks_exact(n_cols).zip(&self.counts).map(|(centre, &count)| {
                     let count = count as f64;
-                    squared_distance(row, centre) * count / (count + 1.0)
+                    SumOrder::InOrder.squared_distance(row, centre) * count / (count + 1.0)
                 });
                 let mut best = (from, leaving * (1.0 - 1e-12));
                 for (to, cost) in joining.enumerate() {

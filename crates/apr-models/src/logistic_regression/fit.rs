@@ -8,6 +8,7 @@ use nalgebra::{Cholesky, DMatrix, DVector};
 use super::sigmoid;
 use crate::checks;
 use crate::error::{Error, ErrorKind, Parameter};
+use crate::kernels::products::SumOrder;
 use crate::linear::Plane;
 use crate::matrix::Matrix;
 use crate::vector::Vector;
@@ -144,7 +145,7 @@ impl<'x> Problem<'x> {
     fn loss(&self, weights: &DVector<f64>) -> f64 {
         let mut loss = 0.0;
         self.for_each(|sample, class, weight| {
-            let z = dot(sample, weights);
+            let z = SumOrder::InOrder.dot(sample, weights.as_slice());
             // ln(1 + exp(-m)) for the margin m, without overflow.
             let margin = if class == 1 { z } else { -z };
             loss += weight * (libm::log1p(libm::exp(-margin.abs())) - margin.min(0.0));
@@ -159,7 +160,7 @@ impl<'x> Problem<'x> {
         let mut gradient = DVector::zeros(size);
         let mut hessian = DMatrix::zeros(size, size);
         self.for_each(|sample, class, weight| {
-            let z = dot(sample, weights);
+            let z = SumOrder::InOrder.dot(sample, weights.as_slice());
             let (p, q) = (sigmoid(z), sigmoid(-z));
             let slope = weight * if class == 1 { -q } else { p };
             let curvature = weight * p * q;
@@ -209,10 +210,6 @@ impl<'x> Problem<'x> {
         }
         Plane::from_parts(Vector::from_vec(coefficients), intercept as f32)
     }
-}
-
-fn dot(sample: &[f64], weights: &DVector<f64>) -> f64 {
-    sample.iter().zip(weights).map(|(value, weight)| value * weight).sum()
 }
 
 #[cfg(test)]

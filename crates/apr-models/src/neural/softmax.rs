@@ -8,7 +8,8 @@ use crate::classes::Classes;
 use crate::convergence::Convergence;
 use crate::error::{Error, ErrorKind};
 use crate::kernels::exponential::exp_all;
-use crate::kernels::training::{add_scaled, dot, vectorized};
+use crate::kernels::products::SumOrder;
+use crate::kernels::training::{add_scaled, vectorized};
 use crate::matrix::Matrix;
 use crate::neural::{Activation, Dense, NeuralSequential};
 use crate::newton::{Smooth, minimize};
@@ -162,7 +163,8 @@ fn scores(samples: &Standardized, point: &[f64], n_classes: usize, out: &mut [f6
             for (row, out) in samples.rows().zip(out.chunks_exact_mut(n_classes)) {
                 for (out, point) in out.iter_mut().zip(point.chunks_exact(n_features + 1)) {
                     let (coefficients, constant) = point.split_at(n_features);
-                    *out = dot(row, coefficients) + constant.first().copied().unwrap_or_default();
+                    *out = SumOrder::Lanes.dot(row, coefficients)
+                        + constant.first().copied().unwrap_or_default();
                 }
             }
         },

@@ -8,6 +8,7 @@ use nalgebra::{DMatrix, SymmetricEigen};
 use crate::checks;
 use crate::classes::largest;
 use crate::error::{Error, ErrorKind};
+use crate::kernels::products::SumOrder;
 use crate::matrix::Matrix;
 use crate::pca::{Pca, PcaOptions, PcaParts};
 
@@ -106,7 +107,7 @@ fn from_samples(x: &Matrix, mean: &[f64], freedom: f64) -> Option<Directions> {
     let (n_rows, n_features) = x.shape();
     let samples: Vec<f64> = centred(x, mean).flatten().collect();
     let rows = || samples.chunks_exact(n_features);
-    let products = rows().flat_map(|a| rows().map(move |b| dot(a, b)));
+    let products = rows().flat_map(|a| rows().map(move |b| SumOrder::InOrder.dot(a, b)));
     let products = DMatrix::from_iterator(n_rows, n_rows, products);
     let (variances, shares) = eigen(products)?;
 
@@ -117,7 +118,7 @@ fn from_samples(x: &Matrix, mean: &[f64], freedom: f64) -> Option<Directions> {
         for (row, factor) in rows().zip(share) {
             direction.iter_mut().zip(row).for_each(|(sum, value)| *sum += factor * value);
         }
-        let length = libm::sqrt(dot(&direction, &direction));
+        let length = libm::sqrt(SumOrder::InOrder.dot(&direction, &direction));
         direction.iter_mut().for_each(|value| *value /= length);
         // Without variance along it, every direction at a right angle to the others will do.
         if length <= least || !make_orthonormal(&mut direction, &components) {
@@ -145,11 +146,11 @@ fn make_orthonormal(direction: &mut [f64], before: &[f64]) -> bool {
     // Once more, because the first pass leaves rounding errors of what it removes.
     for _ in 0..2 {
         for other in before.chunks_exact(direction.len()) {
-            let along = dot(direction, other);
+            let along = SumOrder::InOrder.dot(direction, other);
             direction.iter_mut().zip(other).for_each(|(value, other)| *value -= along * other);
         }
     }
-    let length = libm::sqrt(dot(direction, direction));
+    let length = libm::sqrt(SumOrder::InOrder.dot(direction, direction));
     direction.iter_mut().for_each(|value| *value /= length);
     length > 0.5
 }
@@ -164,10 +165,6 @@ fn unit_beside(before: &[f64], n_features: usize) -> Vec<f64> {
     let mut direction: Vec<f64> = (0..n_features).map(|idx| f64::from(u8::from(idx == freest))).collect();
     make_orthonormal(&mut direction, before);
     direction
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// Makes the component of the largest magnitude, the first of equal ones, positive.

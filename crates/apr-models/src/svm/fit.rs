@@ -8,8 +8,9 @@ use crate::classes::Classes;
 use crate::convergence::Convergence;
 use crate::error::{Error, ErrorKind};
 use crate::kernels::exponential::exp_all;
+use crate::kernels::products::SumOrder;
 use crate::kernels::svm::pair;
-use crate::kernels::training::{dot, squared_distance, vectorized};
+use crate::kernels::training::vectorized;
 use crate::matrix::Matrix;
 use crate::svm::smo::{self, Kernel};
 use crate::svm::{KernelParts, Svm, SvmKernel};
@@ -185,12 +186,16 @@ impl Kernel for Similarities {
         match self.kernel {
             SvmKernel::Linear => vectorized(
                 #[inline(always)]
-                || each.for_each(|(out, other)| *out = dot(row, other)),
+                || each.for_each(|(out, other)| *out = SumOrder::Lanes.dot(row, other)),
             ),
             SvmKernel::Rbf { gamma } => {
                 vectorized(
                     #[inline(always)]
-                    || each.for_each(|(out, other)| *out = -gamma * squared_distance(row, other)),
+                    || {
+                        each.for_each(|(out, other)| {
+                            *out = -gamma * SumOrder::Lanes.squared_distance(row, other)
+                        })
+                    },
                 );
                 exp_all(out);
             }
@@ -200,7 +205,7 @@ impl Kernel for Similarities {
     fn diagonal(&self, idx: usize) -> f64 {
         let row = &self.values[idx * self.n_cols..(idx + 1) * self.n_cols];
         match self.kernel {
-            SvmKernel::Linear => dot(row, row),
+            SvmKernel::Linear => SumOrder::Lanes.dot(row, row),
             SvmKernel::Rbf { .. } => 1.0,
         }
     }
