@@ -9,6 +9,7 @@ pub(crate) mod gaussian;
 pub(crate) mod neighbours;
 pub(crate) mod products;
 pub(crate) mod svm;
+pub(crate) mod terms;
 pub(crate) mod tiles;
 pub(crate) mod training;
 pub(crate) mod trees;

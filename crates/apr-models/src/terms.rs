@@ -2,12 +2,12 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
 use crate::error::Error;
+use crate::kernels::terms::{Word, find_words, for_each_run, slice};
 use crate::lowercase::lowercase;
 use crate::payload::fields::read;
 use crate::payload::variants;
@@ -83,7 +83,7 @@ impl Default for TextRules {
 /// Buffers that are reused for each document.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
-    tokens: Vec<Range<usize>>,
+    tokens: Vec<Word>,
     term: String,
 }
 
@@ -109,29 +109,10 @@ impl TextRules {
             }
         };
         let Work { tokens, term } = work;
-        tokens.clear();
-        self.tokens.for_each(text, &mut |span| {
-            let token = text.get(span.clone()).unwrap_or_default();
-            if self.stop_words.find(token).is_none() {
-                tokens.push(span);
-            }
-        });
-        for n in self.ngram_min..=self.ngram_max {
-            for spans in tokens.windows(n) {
-                if let [span] = spans {
-                    each(text.get(span.clone()).unwrap_or_default());
-                    continue;
-                }
-                term.clear();
-                for span in spans {
-                    if !term.is_empty() {
-                        term.push(' ');
-                    }
-                    term.push_str(text.get(span.clone()).unwrap_or_default());
-                }
-                each(term);
-            }
-        }
+        let least = if self.tokens == TokenRule::LongWords { 2 } else { 1 };
+        find_words(text, |c| self.tokens.belongs(c), least, |_| false, tokens);
+        tokens.retain(|&token| self.stop_words.find(slice(text, token)).is_none());
+        for_each_run(text, tokens, self.ngram_min..=self.ngram_max, term, each);
     }
 
     pub(crate) fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
@@ -215,28 +196,6 @@ impl TokenRule {
         match self {
             Self::LongWords | Self::Words => c.is_alphanumeric() || c == '_',
             Self::Whitespace => !c.is_whitespace(),
-        }
-    }
-
-    /// Gives `each` the place of every token, in order.
-    fn for_each(self, text: &str, each: &mut dyn FnMut(Range<usize>)) {
-        let least = if self == Self::LongWords { 2 } else { 1 };
-        let (mut start, mut length) = (0, 0);
-        for (at, c) in text.char_indices() {
-            if self.belongs(c) {
-                if length == 0 {
-                    start = at;
-                }
-                length += 1;
-                continue;
-            }
-            if length >= least {
-                each(start..at);
-            }
-            length = 0;
-        }
-        if length >= least {
-            each(start..text.len());
         }
     }
 }

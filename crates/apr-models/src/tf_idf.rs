@@ -189,22 +189,13 @@ impl TfIdf {
     fn weigh(&self, counts: &[(u32, usize)], row: &mut Vec<(u32, f64)>) {
         row.clear();
         row.extend(counts.iter().map(|&(term, count)| (term, self.weight(term, count))));
-        let norm = match self.norm {
-            RowNorm::None => 1.0,
-            RowNorm::L1 => row.iter().map(|(_, value)| value.abs()).sum(),
-            RowNorm::L2 => libm::sqrt(row.iter().map(|(_, value)| value * value).sum()),
-        };
         // Only factors of 0 make a row of zeros; it stays one.
-        let norm = if norm > 0.0 { norm } else { 1.0 };
+        let norm = self.norm.of(row.iter().map(|&(_, value)| value));
         row.iter_mut().for_each(|(_, value)| *value /= norm);
     }
 
     fn weight(&self, term: u32, count: usize) -> f64 {
-        let count = count as f64;
-        let frequency = match self.frequency {
-            TermFrequency::Count => count,
-            TermFrequency::Logarithm => 1.0 + libm::log(count),
-        };
+        let frequency = self.frequency.of(count as f64);
         let factor = self.idf.as_ref().and_then(|idf| idf.get(term as usize));
         frequency * factor.map_or(1.0, |&factor| factor.into())
     }

@@ -9,6 +9,7 @@ use core::mem;
 
 use crate::checks;
 use crate::error::Error;
+use crate::kernels::terms::{Word, find_words, for_each_run, slice};
 use crate::lowercase::lowercase;
 use crate::pipeline::characters::{CharacterClass, is_space};
 use crate::pipeline::fold::AccentFold;
@@ -93,7 +94,7 @@ pub(crate) struct Work {
     text: String,
     other: String,
     /// Where words begin and end, or each character begins and the last one ends.
-    places: Vec<(usize, usize)>,
+    places: Vec<Word>,
     columns: Vec<u32>,
 }
 
@@ -214,10 +215,11 @@ impl TextInput {
         }
         match &self.parts.terms {
             TextTerms::Words { class, least, edges } => {
-                words(plain, class, *least, edges.as_ref(), places);
+                let is_edge = |c| edges.as_ref().is_some_and(|edges| edges.contains(c));
+                find_words(plain, |c| class.contains(c), *least, is_edge, places);
                 let stop_words = &self.parts.stop_words;
                 places.retain(|&place| stop_words.find(slice(plain, place)).is_none());
-                self.for_each_run(plain, places, other, &mut each);
+                for_each_run(plain, places, self.parts.ngram_min..=self.parts.ngram_max, other, &mut each);
             }
             TextTerms::Characters => {
                 other.clear();
@@ -244,43 +246,14 @@ impl TextInput {
             }
         }
     }
-
-    fn for_each_run(
-        &self,
-        text: &str,
-        words: &[(usize, usize)],
-        term: &mut String,
-        mut each: impl FnMut(&str),
-    ) {
-        for n in self.parts.ngram_min..=self.parts.ngram_max {
-            for run in words.windows(n) {
-                if let &[word] = run {
-                    each(slice(text, word));
-                    continue;
-                }
-                term.clear();
-                for &word in run {
-                    if !term.is_empty() {
-                        term.push(' ');
-                    }
-                    term.push_str(slice(text, word));
-                }
-                each(term);
-            }
-        }
-    }
-}
-
-fn slice(text: &str, (start, end): (usize, usize)) -> &str {
-    text.get(start..end).unwrap_or_default()
 }
 
 /// From where the first begins to where the last ends.
-fn ends(run: &[(usize, usize)]) -> (usize, usize) {
+fn ends(run: &[Word]) -> Word {
     (run.first().map_or(0, |first| first.0), run.last().map_or(0, |last| last.1))
 }
 
-fn characters(text: &str, places: &mut Vec<(usize, usize)>) {
+fn characters(text: &str, places: &mut Vec<Word>) {
     places.clear();
     places.extend(text.char_indices().map(|(start, character)| (start, start + character.len_utf8())));
 }
@@ -296,40 +269,6 @@ fn join_spaces(text: &str, out: &mut String) {
             }
         }
         out.push(if is_run { ' ' } else { character });
-    }
-}
-
-fn words(
-    text: &str,
-    class: &CharacterClass,
-    least: usize,
-    edges: Option<&CharacterClass>,
-    places: &mut Vec<(usize, usize)>,
-) {
-    places.clear();
-    let is_edge = |character: Option<char>| match (edges, character) {
-        (Some(edges), Some(character)) => edges.contains(character),
-        _ => false,
-    };
-    // Start of the sequence, the character before it, and its length.
-    let (mut start, mut before, mut length) = (0, None, 0);
-    let mut last = None;
-    for (at, character) in text.char_indices() {
-        if class.contains(character) {
-            if length == 0 {
-                (start, before) = (at, last);
-            }
-            length += 1;
-        } else {
-            if length >= least && !is_edge(before) && !is_edge(Some(character)) {
-                places.push((start, at));
-            }
-            length = 0;
-        }
-        last = Some(character);
-    }
-    if length >= least && !is_edge(before) {
-        places.push((start, text.len()));
     }
 }
 

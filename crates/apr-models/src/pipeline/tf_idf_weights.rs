@@ -53,19 +53,13 @@ impl TfIdfWeights {
             if *value == 0.0 {
                 continue;
             }
-            if self.frequency == TermFrequency::Logarithm {
-                *value = libm::log(*value) + 1.0;
-            }
+            *value = self.frequency.of(*value);
             if let Some(weight) = self.idf.as_ref().and_then(|idf| idf.get(column)) {
                 *value *= weight;
             }
         }
-        let norm = match self.norm {
-            RowNorm::None => return,
-            RowNorm::L1 => values.iter().map(|value| value.abs()).sum(),
-            RowNorm::L2 => libm::sqrt(values.iter().map(|value| value * value).sum()),
-        };
-        if norm != 0.0 {
+        if self.norm != RowNorm::None {
+            let norm = self.norm.of(values.iter().copied());
             values.iter_mut().for_each(|value| *value /= norm);
         }
     }
