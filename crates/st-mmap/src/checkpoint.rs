@@ -6,6 +6,7 @@ mod folder;
 mod json;
 mod manifest;
 mod meta;
+mod opened;
 mod seal;
 
 use alloc::collections::BTreeMap;
@@ -17,7 +18,8 @@ use std::path::{Path, PathBuf};
 use st_core::{ReadOptions, TensorView};
 
 pub use self::folder::{Checkpoint, CheckpointFile, FileRole};
-pub use self::meta::Meta;
+pub use self::meta::{FormatVersion, Meta};
+pub use self::opened::OpenedCheckpoint;
 
 use crate::error::{Error, ErrorKind};
 use crate::new_folder;
@@ -82,23 +84,42 @@ pub struct CheckpointData<'data> {
     pub step: u64,
     /// The weights.
     pub model: &'data [(&'data str, TensorView<'data>)],
+    /// Metadata of the file of the weights: other names of tied ones.
+    pub model_metadata: Option<BTreeMap<String, String>>,
     /// State of the optimizer, if it is to be kept.
     pub optimizer: Option<OptimizerData<'data>>,
+    /// Further tensor files.
+    pub parts: &'data [PartData<'data>],
     /// Numbers worth remembering; NaN and infinities are allowed.
     pub metrics: BTreeMap<String, f64>,
     /// Name of the model's type.
     pub model_class: &'data str,
     /// Name of the optimizer's type.
     pub optimizer_class: &'data str,
+    /// What wrote the state, `torch` for example; empty for plain tensors.
+    pub framework: &'data str,
 }
 
 /// State of an optimizer: tensors, and the rest as JSON.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct OptimizerData<'data> {
     /// Moments and whatever else is a tensor.
     pub tensors: &'data [(&'data str, TensorView<'data>)],
+    /// Metadata of the file of the tensors.
+    pub metadata: Option<BTreeMap<String, String>>,
     /// Everything else, one JSON value; `{}` if there is nothing.
     pub json: &'data str,
+}
+
+/// A further tensor file of a checkpoint.
+#[derive(Clone, Debug)]
+pub struct PartData<'data> {
+    /// Its name without `.safetensors`: at most 64 letters, digits, `_`, `-` and `.`, a letter or digit first.
+    pub name: &'data str,
+    /// Its tensors.
+    pub tensors: &'data [(&'data str, TensorView<'data>)],
+    /// Its metadata.
+    pub metadata: Option<BTreeMap<String, String>>,
 }
 
 /// What to do with a checkpoint that has no manifest.
@@ -152,7 +173,7 @@ impl Checkpoints {
     /// # Errors
     ///
     /// [`ErrorKind::File`] of kind `Exists` if there is one of this step, [`ErrorKind::Format`] if the
-    /// tensors cannot be laid out, [`ErrorKind::BadJson`] if the optimizer's JSON is not JSON,
+    /// tensors cannot be laid out, [`ErrorKind::BadJson`] if the optimizer's JSON is not JSON, [`ErrorKind::BadPart`],
     /// [`ErrorKind::File`] or [`ErrorKind::Io`] if something cannot be written. No file is left.
     pub fn save(&self, data: &CheckpointData<'_>) -> Result<PathBuf, Error> {
         let target = self.path_of(data.step);
@@ -170,7 +191,7 @@ impl Checkpoints {
     /// [`ErrorKind::StepNotFound`], [`ErrorKind::MissingManifest`], [`ErrorKind::BadManifest`],
     /// [`ErrorKind::MissingFile`], [`ErrorKind::UnlistedFile`], [`ErrorKind::ChecksumMismatch`]; and for
     /// files that are what they were when saved, yet not valid: [`ErrorKind::Format`],
-    /// [`ErrorKind::BadMeta`], [`ErrorKind::StepMismatch`], [`ErrorKind::OptimizerPair`],
+    /// [`ErrorKind::BadMeta`], [`ErrorKind::UnknownVersion`], [`ErrorKind::StepMismatch`], [`ErrorKind::OptimizerPair`],
     /// [`ErrorKind::BadJson`]. [`ErrorKind::File`] or [`ErrorKind::Io`] if something cannot be read.
     pub fn load(&self, step: u64) -> Result<Checkpoint, Error> {
         self.load_with(step, &LoadOptions::default())
@@ -185,12 +206,22 @@ impl Checkpoints {
         folder::read(&self.path_of(step), step, options)
     }
 
+    /// Opens the checkpoint of a step without reading its tensors: each of its tensor files is verified when it is
+    /// [read](OpenedCheckpoint::read_file), so that loading all of them takes one pass over the disk.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`load`](Self::load), as far as they are not about the content of tensor files.
+    pub fn open(&self, step: u64, options: &LoadOptions) -> Result<OpenedCheckpoint, Error> {
+        opened::open(&self.path_of(step), step, options)
+    }
+
     /// The description of the checkpoint of a step. Only its `meta.json` is read, and nothing is verified.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::StepNotFound`], [`ErrorKind::BadMeta`], [`ErrorKind::StepMismatch`]; [`ErrorKind::File`] if the file cannot
-    /// be read.
+    /// [`ErrorKind::StepNotFound`], [`ErrorKind::BadMeta`], [`ErrorKind::UnknownVersion`], [`ErrorKind::StepMismatch`];
+    /// [`ErrorKind::File`] if the file cannot be read.
     pub fn meta(&self, step: u64) -> Result<Meta, Error> {
         folder::read_meta(&self.path_of(step), step)
     }

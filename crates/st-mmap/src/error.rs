@@ -7,6 +7,8 @@ use std::path::Path;
 use located_error::{Subject, remedy};
 use st_core::ShardProblem;
 
+use crate::checkpoint::FormatVersion;
+
 const OLDER: &str = "do not use this checkpoint: go back to an older one, or to the copy it came from";
 
 located_error::errors! {
@@ -149,6 +151,20 @@ located_error::errors! {
         } = "sm-meta" (Verification),
             "invalid meta.json: {problem}"
             => OLDER;
+        /// The checkpoint was written by a later release, in a form that this one cannot know. What it holds may mean something else.
+        UnknownVersion {
+            /// The version in meta.json.
+            found: FormatVersion,
+        } = "sm-version" (Unsupported),
+            "checkpoint of format version {found}, this release reads 1.x: use the release that wrote it, or a newer one"
+            => "look for a newer release of this program";
+        /// A part of a checkpoint that is being saved has a name that no file may have, or one that is taken.
+        BadPart {
+            /// The name.
+            name: String,
+        } = "sm-part" (Usage),
+            "a part of a checkpoint cannot be called {name:?}: at most 64 letters, digits, `_`, `-` and `.`, each name once, neither model nor optimizer"
+            => "choose another name";
         /// The folder of the checkpoint and its meta.json name different steps: the folder was renamed or mixed up.
         StepMismatch {
             /// Step of the folder.

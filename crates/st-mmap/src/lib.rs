@@ -28,8 +28,8 @@ mod error;
 
 pub use arena::{Arena, LoadedSafeTensors};
 pub use checkpoint::{
-    Checkpoint, CheckpointData, CheckpointFile, Checkpoints, FileRole, LoadOptions, Meta, OptimizerData,
-    Resume, Verification,
+    Checkpoint, CheckpointData, CheckpointFile, Checkpoints, FileRole, FormatVersion, LoadOptions, Meta,
+    OpenedCheckpoint, OptimizerData, PartData, Resume, Verification,
 };
 pub use error::{Error, ErrorKind};
 pub use file::SafeTensorsFile;

@@ -36,7 +36,9 @@ pub struct Checkpoint {
     verified: bool,
     meta: Meta,
     model: SealedTensors,
-    optimizer: Option<(SealedTensors, String)>,
+    /// The other tensor files, by name.
+    others: BTreeMap<String, SealedTensors>,
+    optimizer_json: Option<String>,
 }
 
 /// A file of a checkpoint.
@@ -60,6 +62,8 @@ pub enum FileRole {
     OptimizerTensors,
     /// The rest of the optimizer state.
     OptimizerState,
+    /// Tensors of a part that `meta.json` names.
+    Part,
     /// Step, metrics, class names.
     Meta,
     /// A pickle. Verified like every file, never opened as one: that would run code.
@@ -69,14 +73,17 @@ pub enum FileRole {
 }
 
 impl FileRole {
-    fn of(name: &str) -> Self {
+    fn of(name: &str, parts: &[String]) -> Self {
         let ending = Path::new(name).extension().and_then(|ending| ending.to_str());
+        let is_part =
+            || name.strip_suffix(meta::TENSORS).is_some_and(|name| parts.iter().any(|part| part == name));
         match (name, ending) {
             (MODEL, _) => Self::Model,
             (OPTIMIZER_TENSORS, _) => Self::OptimizerTensors,
             (OPTIMIZER_JSON, _) => Self::OptimizerState,
             (meta::NAME, _) => Self::Meta,
             (_, Some("pkl" | "pickle")) => Self::IgnoredPickle,
+            _ if is_part() => Self::Part,
             _ => Self::Other,
         }
     }
@@ -88,6 +95,7 @@ impl fmt::Display for FileRole {
             Self::Model => "model",
             Self::OptimizerTensors => "optimizer tensors",
             Self::OptimizerState => "optimizer state",
+            Self::Part => "part",
             Self::Meta => "meta",
             Self::IgnoredPickle => "ignored pickle",
             Self::Other => "other",
@@ -146,13 +154,13 @@ impl Checkpoint {
     /// Tensors of the optimizer state, if it was saved.
     #[must_use]
     pub fn optimizer(&self) -> Option<&SafeTensorsFile> {
-        self.optimizer.as_ref().map(|(tensors, _)| tensors.file())
+        self.others.get(OPTIMIZER_TENSORS).map(SealedTensors::file)
     }
 
     /// The rest of the optimizer state: the JSON text that was saved.
     #[must_use]
     pub fn optimizer_json(&self) -> Option<&str> {
-        self.optimizer.as_ref().map(|(_, json)| json.as_str())
+        self.optimizer_json.as_deref()
     }
 
     /// Loads the optimizer's tensors as [`load_model`](Self::load_model) loads the weights; `None` if there
@@ -165,8 +173,39 @@ impl Checkpoint {
         &self,
         arena: &'arena mut Arena,
     ) -> Result<Option<LoadedSafeTensors<'arena>>, Error> {
-        self.optimizer.as_ref().map(|(tensors, _)| tensors.load(OPTIMIZER_TENSORS, arena)).transpose()
+        self.load_file(OPTIMIZER_TENSORS, arena)
     }
+
+    /// Tensors of a part; [`Meta::parts`] has the names.
+    #[must_use]
+    pub fn part(&self, name: &str) -> Option<&SafeTensorsFile> {
+        self.others.get(&part_file(name)).map(SealedTensors::file)
+    }
+
+    /// Loads the tensors of a part as [`load_model`](Self::load_model) loads the weights; `None` if there is no such part.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`load_model`](Self::load_model).
+    pub fn load_part<'arena>(
+        &self,
+        name: &str,
+        arena: &'arena mut Arena,
+    ) -> Result<Option<LoadedSafeTensors<'arena>>, Error> {
+        self.load_file(&part_file(name), arena)
+    }
+
+    fn load_file<'arena>(
+        &self,
+        file: &str,
+        arena: &'arena mut Arena,
+    ) -> Result<Option<LoadedSafeTensors<'arena>>, Error> {
+        self.others.get(file).map(|tensors| tensors.load(file, arena)).transpose()
+    }
+}
+
+fn part_file(name: &str) -> String {
+    format!("{name}{}", meta::TENSORS)
 }
 
 /// Writes a checkpoint beside `target` and puts it in place.
@@ -175,23 +214,42 @@ pub(super) fn write(target: &Path, data: &CheckpointData<'_>) -> Result<(), Erro
         let parsed: Result<serde_json::Value, _> = serde_json::from_str(optimizer.json);
         parsed.map_err(|_| ErrorKind::BadJson { problem: "the optimizer state is not a JSON value" })?;
     }
+    for (idx, part) in data.parts.iter().enumerate() {
+        let is_taken = data.parts.iter().take(idx).any(|earlier| earlier.name == part.name);
+        if is_taken || !meta::is_part(part.name) {
+            return Err(ErrorKind::BadPart { name: part.name.to_owned() }.into());
+        }
+    }
     let staged = StagedDir::create(target)?;
     let folder = staged.path();
     let mut manifest = Manifest::new();
-    manifest.insert(MODEL.to_owned(), create_tensors(folder, MODEL, data.model)?);
+    let digest = create_tensors(folder, MODEL, data.model, data.model_metadata.as_ref())?;
+    manifest.insert(MODEL.to_owned(), digest);
     if let Some(optimizer) = &data.optimizer {
-        let digest = create_tensors(folder, OPTIMIZER_TENSORS, optimizer.tensors)?;
+        let digest =
+            create_tensors(folder, OPTIMIZER_TENSORS, optimizer.tensors, optimizer.metadata.as_ref())?;
         manifest.insert(OPTIMIZER_TENSORS.to_owned(), digest);
         manifest.insert(OPTIMIZER_JSON.to_owned(), create_text(folder, OPTIMIZER_JSON, optimizer.json)?);
+    }
+    for part in data.parts {
+        let name = part_file(part.name);
+        let digest = create_tensors(folder, &name, part.tensors, part.metadata.as_ref())?;
+        manifest.insert(name, digest);
     }
     manifest.insert(meta::NAME.to_owned(), create_text(folder, meta::NAME, &meta::render(data))?);
     create_text(folder, manifest::NAME, &manifest::render(&manifest))?;
     Ok(staged.commit()?)
 }
 
-fn create_tensors(folder: &Path, name: &str, tensors: &[(&str, TensorView<'_>)]) -> Result<Digest, Error> {
+fn create_tensors(
+    folder: &Path,
+    name: &str,
+    tensors: &[(&str, TensorView<'_>)],
+    metadata: Option<&BTreeMap<String, String>>,
+) -> Result<Digest, Error> {
     let path = folder.join(name);
-    let layout = lay_out(tensors, &WriteOptions::default()).in_file(&path)?;
+    let options = WriteOptions { metadata: metadata.cloned(), ..WriteOptions::default() };
+    let layout = lay_out(tensors, &options).in_file(&path)?;
     seal::create(&path, |out| write_tensors(&layout, tensors, out))
 }
 
@@ -223,36 +281,99 @@ fn parse_meta(folder: &Path, step: u64, bytes: Vec<u8>) -> Result<Meta, Error> {
     }
 }
 
+/// The files of a checkpoint. What holds of those with tensors, `T` says; all others have been verified.
+pub(super) struct Files<T> {
+    pub(super) meta: Meta,
+    pub(super) optimizer_json: Option<String>,
+    /// By file name: the model, the optimizer, the parts.
+    pub(super) tensors: BTreeMap<String, T>,
+    pub(super) list: Vec<CheckpointFile>,
+    pub(super) has_manifest: bool,
+}
+
 /// Opens the checkpoint in `folder`: every digest first, then the content.
 pub(super) fn read(folder: &Path, step: u64, options: &LoadOptions) -> Result<Checkpoint, Error> {
+    let Files { meta, optimizer_json, tensors, list, has_manifest } =
+        files(folder, step, options, |path, expected| Hashed::open(path, expected, &options.read))?;
+    let tensors = tensors.into_iter().map(|(name, hashed)| Ok((name, hashed.into_tensors(&options.read)?)));
+    let mut others = tensors.collect::<Result<BTreeMap<_, _>, Error>>()?;
+    let model = others.remove(MODEL).ok_or_else(|| missing(folder, MODEL))?;
+    let path = folder.to_path_buf();
+    Ok(Checkpoint { path, files: list, verified: has_manifest, meta, model, others, optimizer_json })
+}
+
+/// Reads the files of a checkpoint; `open` opens one with tensors and returns `None` if its digest is another.
+pub(super) fn files<T>(
+    folder: &Path,
+    step: u64,
+    options: &LoadOptions,
+    mut open: impl FnMut(&Path, Option<Digest>) -> Result<Option<T>, Error>,
+) -> Result<Files<T>, Error> {
     require_folder(folder, step)?;
     let manifest = read_manifest(folder, options.verification)?;
     let digests = list(folder, manifest.as_ref())?;
-    let mut content = Content { folder, options, model: None, optimizer: None, json: BTreeMap::new() };
-    for (name, digest) in &digests {
-        content.take(name, *digest)?;
-    }
+    let json = |name: &str, max_len| {
+        digests.get(name).map(|digest| read_json(folder, name, max_len, *digest)).transpose()
+    };
+    // Which files are parts is known before the others are opened; what is wrong with it is told after their digests.
+    let meta = json(meta::NAME, meta::MAX_LEN)?.ok_or_else(|| missing(folder, meta::NAME));
+    let meta = meta.and_then(|bytes| parse_meta(folder, step, bytes));
+    let parts = meta.as_ref().map_or(&[][..], Meta::parts);
+    let optimizer_json = json(OPTIMIZER_JSON, MAX_OPTIMIZER_JSON)?;
 
-    let missing = |file: &str| ErrorKind::MissingFile { file: file.to_owned() }.at(folder);
-    let meta = content.json.remove(meta::NAME).ok_or_else(|| missing(meta::NAME))?;
-    let meta = parse_meta(folder, step, meta)?;
-    let model = content.model.ok_or_else(|| missing(MODEL))?.into_tensors(&options.read)?;
-    let optimizer = match (content.optimizer, content.json.remove(OPTIMIZER_JSON)) {
-        (None, None) => None,
-        (Some(_), None) => return Err(ErrorKind::OptimizerPair { missing: OPTIMIZER_JSON }.at(folder)),
-        (None, Some(_)) => return Err(ErrorKind::OptimizerPair { missing: OPTIMIZER_TENSORS }.at(folder)),
-        (Some(tensors), Some(json)) => {
+    let mut tensors = BTreeMap::new();
+    let mut listed = Vec::with_capacity(digests.len());
+    for (name, digest) in &digests {
+        let (path, role) = (folder.join(name), FileRole::of(name, parts));
+        let mismatch = || ErrorKind::ChecksumMismatch { file: name.clone() }.at(&path);
+        match role {
+            FileRole::Model | FileRole::OptimizerTensors | FileRole::Part => {
+                tensors.insert(name.clone(), open(&path, *digest)?.ok_or_else(mismatch)?);
+            }
+            FileRole::Meta | FileRole::OptimizerState => {}
+            FileRole::IgnoredPickle | FileRole::Other => {
+                if let Some(expected) = digest
+                    && seal::digest_file(&PositionedFile::open(&path)?)? != *expected
+                {
+                    return Err(mismatch());
+                }
+            }
+        }
+        let sha256 = digest.as_ref().map(|digest| base16ct::lower::encode_string(digest));
+        listed.push(CheckpointFile { name: name.clone(), role, sha256 });
+    }
+    let meta = meta?;
+    for name in core::iter::once(MODEL.to_owned()).chain(meta.parts().iter().map(|part| part_file(part))) {
+        if !tensors.contains_key(&name) {
+            return Err(missing(folder, &name));
+        }
+    }
+    let optimizer_json = match (tensors.contains_key(OPTIMIZER_TENSORS), optimizer_json) {
+        (false, None) => None,
+        (true, None) => return Err(ErrorKind::OptimizerPair { missing: OPTIMIZER_JSON }.at(folder)),
+        (false, Some(_)) => return Err(ErrorKind::OptimizerPair { missing: OPTIMIZER_TENSORS }.at(folder)),
+        (true, Some(json)) => {
             let json = String::from_utf8(json).map_err(|_| ErrorKind::BadJson { problem: "not UTF-8" });
-            Some((tensors.into_tensors(&options.read)?, json.in_file(&folder.join(OPTIMIZER_JSON))?))
+            Some(json.in_file(&folder.join(OPTIMIZER_JSON))?)
         }
     };
-    let files = digests.into_iter().map(|(name, digest)| CheckpointFile {
-        role: FileRole::of(&name),
-        sha256: digest.as_ref().map(|digest| base16ct::lower::encode_string(digest)),
-        name,
-    });
-    let files = files.collect();
-    Ok(Checkpoint { path: folder.to_path_buf(), files, verified: manifest.is_some(), meta, model, optimizer })
+    Ok(Files { meta, optimizer_json, tensors, list: listed, has_manifest: manifest.is_some() })
+}
+
+fn missing(folder: &Path, file: &str) -> Error {
+    ErrorKind::MissingFile { file: file.to_owned() }.at(folder)
+}
+
+/// Reads a file of JSON and compares its digest if one is `expected`.
+fn read_json(folder: &Path, name: &str, max_len: u64, expected: Option<Digest>) -> Result<Vec<u8>, Error> {
+    let path = folder.join(name);
+    let bytes = durable_file::read(&path, max_len)?;
+    match expected {
+        Some(expected) if seal::digest(&bytes) != expected => {
+            Err(ErrorKind::ChecksumMismatch { file: name.to_owned() }.at(&path))
+        }
+        _ => Ok(bytes),
+    }
 }
 
 fn read_manifest(folder: &Path, verification: Verification) -> Result<Option<Manifest>, Error> {
@@ -281,56 +402,12 @@ fn list(folder: &Path, manifest: Option<&Manifest>) -> Result<BTreeMap<String, O
         return Ok(present.into_iter().map(|name| (name, None)).collect());
     };
     let required = [MODEL, meta::NAME];
-    let missing = manifest.keys().map(String::as_str).chain(required).find(|name| !present.contains(*name));
-    if let Some(file) = missing {
-        return Err(ErrorKind::MissingFile { file: file.to_owned() }.at(folder));
+    let absent = manifest.keys().map(String::as_str).chain(required).find(|name| !present.contains(*name));
+    if let Some(file) = absent {
+        return Err(missing(folder, file));
     }
     if let Some(file) = present.into_iter().find(|name| !manifest.contains_key(name)) {
         return Err(ErrorKind::UnlistedFile { file }.at(folder));
     }
     Ok(manifest.iter().map(|(name, digest)| (name.clone(), Some(*digest))).collect())
-}
-
-/// Files that have the right digest, not yet interpreted.
-struct Content<'a> {
-    folder: &'a Path,
-    options: &'a LoadOptions,
-    model: Option<Hashed>,
-    optimizer: Option<Hashed>,
-    json: BTreeMap<&'static str, Vec<u8>>,
-}
-
-impl Content<'_> {
-    /// Opens a file, compares its digest if there is one, and keeps what will be needed of it.
-    fn take(&mut self, name: &str, expected: Option<Digest>) -> Result<(), Error> {
-        let path = self.folder.join(name);
-        let mismatch = || ErrorKind::ChecksumMismatch { file: name.to_owned() }.at(&path);
-        match FileRole::of(name) {
-            role @ (FileRole::Model | FileRole::OptimizerTensors) => {
-                let hashed = Hashed::open(&path, expected, &self.options.read)?.ok_or_else(mismatch)?;
-                let slot = if role == FileRole::Model { &mut self.model } else { &mut self.optimizer };
-                *slot = Some(hashed);
-            }
-            role @ (FileRole::Meta | FileRole::OptimizerState) => {
-                let (name, max_len) = match role {
-                    FileRole::Meta => (meta::NAME, meta::MAX_LEN),
-                    _ => (OPTIMIZER_JSON, MAX_OPTIMIZER_JSON),
-                };
-                let bytes = durable_file::read(&path, max_len)?;
-                if expected.is_some_and(|expected| seal::digest(&bytes) != expected) {
-                    return Err(mismatch());
-                }
-                self.json.insert(name, bytes);
-            }
-            FileRole::IgnoredPickle | FileRole::Other => {
-                let Some(expected) = expected else {
-                    return Ok(());
-                };
-                if seal::digest_file(&PositionedFile::open(&path)?)? != expected {
-                    return Err(mismatch());
-                }
-            }
-        }
-        Ok(())
-    }
 }

@@ -1,6 +1,7 @@
 //! `meta.json`: the step and its metadata.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
+use core::fmt;
 
 use json_scan::{Escape, Writer};
 use serde_json::Value;
@@ -13,6 +14,41 @@ pub(super) const NAME: &str = "meta.json";
 /// Longest that is read.
 pub(super) const MAX_LEN: u64 = 4 << 20;
 
+/// Longest name of a part.
+const MAX_PART: usize = 64;
+
+/// Ending of the files of tensors.
+pub(super) const TENSORS: &str = ".safetensors";
+
+/// Version of the format of a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FormatVersion {
+    /// Readers accept one.
+    pub major: u32,
+    /// Readers accept all.
+    pub minor: u32,
+}
+
+impl FormatVersion {
+    /// The version that is written.
+    pub const CURRENT: Self = Self { major: 1, minor: 1 };
+
+    /// That of checkpoints without a version.
+    const FIRST: Self = Self { major: 1, minor: 0 };
+
+    fn parse(text: &str) -> Option<Self> {
+        let (major, minor) = text.split_once('.')?;
+        let number = |text: &str| text.parse().ok().filter(|number: &u32| number.to_string() == text);
+        Some(Self { major: number(major)?, minor: number(minor)? })
+    }
+}
+
+impl fmt::Display for FormatVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
 /// The description of a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Meta {
@@ -20,6 +56,9 @@ pub struct Meta {
     metrics: BTreeMap<String, f64>,
     model_class: Option<String>,
     optimizer_class: Option<String>,
+    format_version: FormatVersion,
+    framework: Option<String>,
+    parts: Vec<String>,
     json: String,
 }
 
@@ -48,6 +87,24 @@ impl Meta {
         self.optimizer_class.as_deref()
     }
 
+    /// Version of the checkpoint's format.
+    #[must_use]
+    pub const fn format_version(&self) -> FormatVersion {
+        self.format_version
+    }
+
+    /// What wrote the state.
+    #[must_use]
+    pub fn framework(&self) -> Option<&str> {
+        self.framework.as_deref()
+    }
+
+    /// Names of the tensor files besides model and optimizer, in the order of the file.
+    #[must_use]
+    pub fn parts(&self) -> &[String] {
+        &self.parts
+    }
+
     /// The text of the file.
     #[must_use]
     pub fn json(&self) -> &str {
@@ -67,8 +124,30 @@ pub(super) fn render(data: &CheckpointData<'_>) -> String {
     out.end_object();
     out.key("model_class").string(data.model_class);
     out.key("optimizer_class").string(data.optimizer_class);
+    out.key("format_version").string(&FormatVersion::CURRENT.to_string());
+    if !data.framework.is_empty() {
+        out.key("framework").string(data.framework);
+    }
+    if !data.parts.is_empty() {
+        let mut names: Vec<&str> = data.parts.iter().map(|part| part.name).collect();
+        names.sort_unstable();
+        out.key("parts").begin_array();
+        for name in names {
+            out.string(name);
+        }
+        out.end_array();
+    }
     out.end_object();
     out.finish()
+}
+
+/// Whether a part may have this name.
+pub(super) fn is_part(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    name.len() <= MAX_PART
+        && name.bytes().all(plain)
+        && name.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric)
+        && !matches!(name, "model" | "optimizer")
 }
 
 pub(super) fn parse(bytes: Vec<u8>) -> Result<Meta, ErrorKind> {
@@ -76,6 +155,21 @@ pub(super) fn parse(bytes: Vec<u8>) -> Result<Meta, ErrorKind> {
     let text = String::from_utf8(bytes).map_err(|_| bad("not UTF-8"))?;
     let value = json::parse(&text).map_err(|_| bad("not JSON"))?;
     let object = value.as_object().ok_or_else(|| bad("not an object"))?;
+    let text_of = |member: &str, problem| match object.get(member) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(bad(problem)),
+    };
+    // Before anything else: the other members may mean something else in another version.
+    let format_version = match text_of("format_version", "`format_version` is not a string")? {
+        None => FormatVersion::FIRST,
+        Some(version) => {
+            FormatVersion::parse(&version).ok_or_else(|| bad("`format_version` is not MAJOR.MINOR"))?
+        }
+    };
+    if format_version.major != FormatVersion::CURRENT.major {
+        return Err(ErrorKind::UnknownVersion { found: format_version });
+    }
     let step = object.get("step").and_then(Value::as_u64).ok_or_else(|| bad("`step` is not a step"))?;
     let metrics = match object.get("metrics") {
         None | Some(Value::Null) => BTreeMap::new(),
@@ -84,22 +178,33 @@ pub(super) fn parse(bytes: Vec<u8>) -> Result<Meta, ErrorKind> {
         }
         Some(_) => return Err(bad("`metrics` is not an object")),
     };
-    let class = |member: &str, problem| match object.get(member) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(class)) => Ok(Some(class.clone())),
-        Some(_) => Err(bad(problem)),
+    let parts = match object.get("parts") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(parts) => parts_of(parts).ok_or_else(|| bad("`parts` is not a list of different names"))?,
     };
     Ok(Meta {
         step,
         metrics,
-        model_class: class("model_class", "`model_class` is not a string")?,
-        optimizer_class: class("optimizer_class", "`optimizer_class` is not a string")?,
+        model_class: text_of("model_class", "`model_class` is not a string")?,
+        optimizer_class: text_of("optimizer_class", "`optimizer_class` is not a string")?,
+        format_version,
+        framework: text_of("framework", "`framework` is not a string")?,
+        parts,
         json: text,
     })
 }
 
+fn parts_of(value: &Value) -> Option<Vec<String>> {
+    let names: Option<Vec<&str>> = value.as_array()?.iter().map(Value::as_str).collect();
+    let names = names?;
+    let distinct: BTreeSet<&str> = names.iter().copied().collect();
+    let is_valid = distinct.len() == names.len() && names.iter().all(|name| is_part(name));
+    is_valid.then(|| names.into_iter().map(str::to_owned).collect())
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::PartData;
     use super::*;
 
     #[test]
@@ -121,12 +226,79 @@ mod tests {
     "loss": 0.125
   },
   "model_class": "Linear",
-  "optimizer_class": "Adam"
+  "optimizer_class": "Adam",
+  "format_version": "1.1"
 }"#
         );
         let meta = parse(text.clone().into_bytes()).unwrap();
         assert_eq!((meta.step(), meta.metrics(), meta.json()), (100, &data.metrics, text.as_str()));
         assert_eq!((meta.model_class(), meta.optimizer_class()), (Some("Linear"), Some("Adam")));
+    }
+
+    #[test]
+    fn framework_and_parts_follow_the_version() {
+        let part = |name| PartData { name, tensors: &[], metadata: None };
+        let parts = [part("training"), part("ema.0-999")];
+        let data = CheckpointData { framework: "torch", parts: &parts, ..CheckpointData::default() };
+        let text = render(&data);
+        let end = r#"  "format_version": "1.1",
+  "framework": "torch",
+  "parts": [
+    "ema.0-999",
+    "training"
+  ]
+}"#;
+        assert!(text.ends_with(end), "{text}");
+        let meta = parse(text.into_bytes()).unwrap();
+        assert_eq!(
+            (meta.framework(), meta.parts()),
+            (Some("torch"), &["ema.0-999".to_owned(), "training".to_owned()][..])
+        );
+        assert_eq!(meta.format_version(), FormatVersion::CURRENT);
+    }
+
+    #[test]
+    fn minor_versions_are_read_and_major_ones_refused() {
+        let read =
+            |version: &str| parse(format!("{{\"step\": 1, \"format_version\": {version}}}").into_bytes());
+        for (version, minor) in [("null", 0), ("\"1.0\"", 0), ("\"1.1\"", 1), ("\"1.4294967295\"", u32::MAX)]
+        {
+            assert_eq!(
+                read(version).unwrap().format_version(),
+                FormatVersion { major: 1, minor },
+                "{version}"
+            );
+        }
+        for (version, major) in [("\"2.0\"", 2), ("\"0.9\"", 0)] {
+            let refused = read(version);
+            assert!(
+                matches!(refused, Err(ErrorKind::UnknownVersion { found }) if found.major == major),
+                "{version} {refused:?}"
+            );
+        }
+        for version in
+            ["1.1", "2", "\"1\"", "\"1.\"", "\"01.1\"", "\"1.1.1\"", "\"+1.0\"", "\"1.4294967296\"", "\"\""]
+        {
+            assert!(matches!(read(version), Err(ErrorKind::BadMeta { .. })), "{version}");
+        }
+        // Whatever else a later version means by its members.
+        let later = parse(b"{\"format_version\": \"2.0\", \"step\": \"a name\"}".to_vec());
+        assert!(matches!(later, Err(ErrorKind::UnknownVersion { .. })));
+    }
+
+    #[test]
+    fn names_of_parts_are_plain_and_different() {
+        for name in ["ema", "training", "a", "0", "ema.0.999", "A_b-c"] {
+            assert!(is_part(name), "{name}");
+        }
+        let long = "a".repeat(65);
+        for name in ["", "model", "optimizer", ".hidden", "-a", "a/b", "..", "a b", "ä", &long] {
+            assert!(!is_part(name), "{name}");
+        }
+        for parts in ["\"ema\"", "[1]", "[\"model\"]", "[\"ema\", \"ema\"]", "[\"../x\"]"] {
+            let text = format!("{{\"step\": 1, \"parts\": {parts}}}");
+            assert!(matches!(parse(text.into_bytes()), Err(ErrorKind::BadMeta { .. })), "{parts}");
+        }
     }
 
     #[test]

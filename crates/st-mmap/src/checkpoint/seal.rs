@@ -71,6 +71,47 @@ fn hash_from(file: &PositionedFile, mut offset: u64, hash: &mut Sha256) -> Resul
     Ok(())
 }
 
+/// A tensor file whose bytes have not been read.
+#[derive(Debug)]
+pub(super) struct Unread {
+    file: PositionedFile,
+    expected: Option<Digest>,
+}
+
+impl Unread {
+    pub(super) fn open(path: &Path, expected: Option<Digest>) -> Result<Self, Error> {
+        Ok(Self { file: PositionedFile::open(path)?, expected })
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    /// Reads the whole file, called `name` in the manifest, and compares the digest of what was read.
+    pub(super) fn read(&self, name: &str, out: &mut [u8]) -> Result<(), Error> {
+        let (needed, given) = (self.len(), out.len() as u64);
+        if given != needed {
+            return Err(ErrorKind::BufferLength { needed, given }.at(self.file.path()));
+        }
+        let mut hash = Sha256::new();
+        let mut offset = 0;
+        // What was just read is still in the processor's cache when it is hashed.
+        for piece in out.chunks_mut(BUFFER) {
+            self.file.read_at(piece, offset)?;
+            if self.expected.is_some() {
+                hash.update(&*piece);
+            }
+            offset += piece.len() as u64;
+        }
+        match self.expected {
+            Some(expected) if Digest::from(hash.finalize()) != expected => {
+                Err(ErrorKind::ChecksumMismatch { file: name.to_owned() }.at(self.file.path()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A tensor file whose bytes have been hashed and whose header has not been looked at.
 pub(super) struct Hashed {
     file: PositionedFile,

@@ -9,7 +9,8 @@ use std::time::Instant;
 use sha2::{Digest, Sha256};
 use st_core::{Dtype, TensorView};
 use st_mmap::{
-    Arena, CheckpointData, Checkpoints, ErrorKind, FileRole, LoadOptions, OptimizerData, Verification,
+    Arena, CheckpointData, Checkpoints, ErrorKind, FileRole, LoadOptions, OptimizerData, PartData,
+    Verification,
 };
 
 use crate::scratch::{Scratch, names, noise};
@@ -34,11 +35,13 @@ fn save(checkpoints: &Checkpoints, step: u64) {
             ],
             optimizer: Some(OptimizerData {
                 tensors: &[("w.m", TensorView::new(Dtype::F32, &[30], &moments).unwrap())],
+                metadata: None,
                 json: r#"{"lr": 0.001, "groups": [["w", "b"]]}"#,
             }),
             metrics: BTreeMap::from([("loss".to_owned(), 0.5), ("diverged".to_owned(), f64::NAN)]),
             model_class: "Linear",
             optimizer_class: "Adam",
+            ..CheckpointData::default()
         })
         .unwrap();
     assert_eq!(path, checkpoints.path_of(step));
@@ -118,7 +121,7 @@ fn a_step_is_never_overwritten_and_a_failed_save_leaves_nothing() {
     assert_eq!((error.code(), error.path()), ("df-exists", Some(checkpoints.path_of(1).as_path())));
     assert_eq!(checkpoints.load(1).unwrap().model().header().len(), 2);
 
-    let not_json = OptimizerData { tensors: &[], json: "{" };
+    let not_json = OptimizerData { tensors: &[], metadata: None, json: "{" };
     let data = CheckpointData { step: 2, optimizer: Some(not_json), ..CheckpointData::default() };
     assert_eq!(checkpoints.save(&data).unwrap_err().code(), "sm-json");
     let view = TensorView::new(Dtype::U8, &[0], &[]).unwrap();
@@ -451,6 +454,163 @@ fn keep_last_removes_the_oldest_and_finishes_what_a_crash_left() {
     assert_eq!(names(scratch.path()), ["step_2", "step_3", "step_4", "step_5"]);
     assert_eq!(checkpoints.keep_last(keep(1)).unwrap(), [2, 3, 4]);
     assert_eq!(names(scratch.path()), ["step_5"]);
+}
+
+/// Saves a checkpoint with parts and metadata.
+fn save_parts(checkpoints: &Checkpoints, step: u64) {
+    let weights = noise(24, step);
+    let averages = noise(24, step + 1);
+    let metadata = |key: &str, value: &str| Some(BTreeMap::from([(key.to_owned(), value.to_owned())]));
+    let w = |bytes| [("w", TensorView::new(Dtype::F32, &[6], bytes).unwrap())];
+    checkpoints
+        .save(&CheckpointData {
+            step,
+            model: &w(&weights),
+            model_metadata: metadata("head", "w"),
+            optimizer: Some(OptimizerData { tensors: &[], metadata: metadata("a", "b"), json: "{}" }),
+            parts: &[
+                PartData { name: "training", tensors: &[], metadata: metadata("key", "value") },
+                PartData { name: "ema", tensors: &w(&averages), metadata: None },
+            ],
+            framework: "torch",
+            ..CheckpointData::default()
+        })
+        .unwrap();
+}
+
+#[test]
+fn parts_are_saved_verified_and_loaded() {
+    let scratch = Scratch::new();
+    let checkpoints = Checkpoints::new(scratch.path());
+    save_parts(&checkpoints, 3);
+    let checkpoint = checkpoints.load(3).unwrap();
+    assert_eq!(
+        (checkpoint.meta().framework(), checkpoint.meta().parts()),
+        (Some("torch"), &["ema".to_owned(), "training".to_owned()][..])
+    );
+    let roles = checkpoint.files().iter().filter(|file| file.role == FileRole::Part);
+    assert_eq!(
+        roles.map(|file| file.name.as_str()).collect::<Vec<_>>(),
+        ["ema.safetensors", "training.safetensors"]
+    );
+    let mut arena = Arena::new();
+    assert_eq!(
+        checkpoint.load_part("ema", &mut arena).unwrap().unwrap().tensor("w").unwrap().data(),
+        noise(24, 4)
+    );
+    assert!(
+        checkpoint.load_part("other", &mut arena).unwrap().is_none() && checkpoint.part("model").is_none()
+    );
+    let metadata = checkpoint.part("training").unwrap().header().metadata().unwrap();
+    assert_eq!(metadata.get("key"), Some("value"));
+    assert_eq!(checkpoint.model().header().metadata().unwrap().get("head"), Some("w"));
+    assert_eq!(checkpoint.optimizer().unwrap().header().metadata().unwrap().get("a"), Some("b"));
+
+    // In one pass.
+    let opened = checkpoints.open(3, &LoadOptions::default()).unwrap();
+    let names: Vec<&str> = opened.tensor_files().map(|(name, _)| name).collect();
+    assert_eq!(
+        names,
+        ["ema.safetensors", "model.safetensors", "optimizer.safetensors", "training.safetensors"]
+    );
+    assert_eq!((opened.optimizer_json(), opened.has_manifest(), opened.files().len()), (Some("{}"), true, 6));
+    for (name, len) in opened.tensor_files() {
+        let mut bytes = vec![0; len as usize];
+        opened.read_file(name, &mut bytes).unwrap();
+        assert_eq!(bytes, std::fs::read(checkpoints.path_of(3).join(name)).unwrap());
+        bytes.pop();
+        assert_eq!(opened.read_file(name, &mut bytes).unwrap_err().code(), "sm-buffer-length");
+    }
+    assert_eq!(opened.read_file("meta.json", &mut []).unwrap_err().code(), "sm-missing-file");
+}
+
+#[test]
+fn a_part_that_is_damaged_or_missing_is_refused() {
+    let scratch = Scratch::new();
+    let checkpoints = Checkpoints::new(scratch.path());
+    save_parts(&checkpoints, 3);
+    let folder = checkpoints.path_of(3);
+    for name in ["ema.safetensors", "model.safetensors", "optimizer.safetensors", "training.safetensors"] {
+        let path = folder.join(name);
+        let good = std::fs::read(&path).unwrap();
+        for at in [0, 9, good.len() - 1] {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            std::fs::write(&path, &bad).unwrap();
+            assert_eq!(checkpoints.load(3).unwrap_err().code(), "sm-checksum-mismatch", "{name} {at}");
+            let opened = checkpoints.open(3, &LoadOptions::default()).unwrap();
+            let error = opened.read_file(name, &mut vec![0; bad.len()]).unwrap_err();
+            assert_eq!((error.code(), error.path()), ("sm-checksum-mismatch", Some(path.as_path())));
+        }
+        std::fs::write(&path, good).unwrap();
+    }
+    // Neither listed nor there: `meta.json` asks for it all the same.
+    std::fs::remove_file(folder.join("ema.safetensors")).unwrap();
+    let manifest = std::fs::read_to_string(folder.join("manifest.json")).unwrap();
+    let lines =
+        manifest.lines().filter(|line| !line.contains("ema.safetensors")).collect::<Vec<_>>().join("\n");
+    std::fs::write(folder.join("manifest.json"), lines).unwrap();
+    for error in [checkpoints.load(3).unwrap_err(), checkpoints.open(3, &LoadOptions::default()).unwrap_err()]
+    {
+        assert!(
+            matches!(error.kind(), ErrorKind::MissingFile { file } if file == "ema.safetensors"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn tensor_files_that_are_no_parts_are_verified_and_not_interpreted() {
+    let scratch = Scratch::new();
+    let checkpoints = Checkpoints::new(scratch.path());
+    write_recipe(&checkpoints, 1, "{}");
+    let folder = checkpoints.path_of(1);
+    std::fs::write(folder.join("notes.safetensors"), b"no tensors at all").unwrap();
+    let names = ["meta.json", "model.safetensors", "notes.safetensors", "optimizer.pkl"];
+    let entries: Vec<_> =
+        names.iter().map(|name| format!("\"{name}\": \"{}\"", sha256(&folder.join(name)))).collect();
+    std::fs::write(folder.join("manifest.json"), format!("{{{}}}", entries.join(", "))).unwrap();
+    let roles: Vec<_> = checkpoints.load(1).unwrap().files().iter().map(|file| file.role).collect();
+    assert_eq!(roles, [FileRole::Meta, FileRole::Model, FileRole::Other, FileRole::IgnoredPickle]);
+    assert_eq!(checkpoints.open(1, &LoadOptions::default()).unwrap().tensor_files().len(), 1);
+    std::fs::write(folder.join("notes.safetensors"), b"no tensors at al1").unwrap();
+    for error in [checkpoints.load(1).unwrap_err(), checkpoints.open(1, &LoadOptions::default()).unwrap_err()]
+    {
+        assert!(error.to_string().contains("checksum mismatch for notes.safetensors"), "{error}");
+    }
+}
+
+#[test]
+fn names_that_no_part_may_have_are_refused_before_anything_is_written() {
+    let scratch = Scratch::new();
+    let checkpoints = Checkpoints::new(scratch.path());
+    let part = |name| PartData { name, tensors: &[], metadata: None };
+    for parts in [&[part("model")][..], &[part("../x")], &[part("")], &[part("ema"), part("ema")]] {
+        let data = CheckpointData { step: 1, parts, ..CheckpointData::default() };
+        assert_eq!(checkpoints.save(&data).unwrap_err().code(), "sm-part");
+    }
+    assert_eq!(names(scratch.path()), [""; 0]);
+}
+
+#[test]
+fn checkpoints_of_another_major_version_are_refused_by_name() {
+    let scratch = Scratch::new();
+    let checkpoints = Checkpoints::new(scratch.path());
+    for (version, code) in [("1.9", None), ("2.0", Some("sm-version"))] {
+        write_recipe(&checkpoints, 1, "{}");
+        let folder = checkpoints.path_of(1);
+        let meta = format!("{{\"step\": 1, \"format_version\": \"{version}\", \"later\": [1]}}");
+        std::fs::write(folder.join("meta.json"), meta).unwrap();
+        let names = ["meta.json", "model.safetensors", "optimizer.pkl"];
+        let entries: Vec<_> =
+            names.iter().map(|name| format!("\"{name}\": \"{}\"", sha256(&folder.join(name)))).collect();
+        std::fs::write(folder.join("manifest.json"), format!("{{{}}}", entries.join(", "))).unwrap();
+        for found in [checkpoints.load(1).err(), checkpoints.meta(1).err()] {
+            assert_eq!(found.map(|error| error.code()), code, "{version}");
+        }
+    }
+    let error = checkpoints.load(1).unwrap_err();
+    assert!(error.to_string().contains("format version 2.0, this release reads 1.x"), "{error}");
 }
 
 #[test]
