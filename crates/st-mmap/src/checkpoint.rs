@@ -7,6 +7,7 @@ mod json;
 mod manifest;
 mod meta;
 mod opened;
+mod retention;
 mod seal;
 
 use alloc::collections::BTreeMap;
@@ -20,6 +21,7 @@ use st_core::{ReadOptions, TensorView};
 pub use self::folder::{Checkpoint, CheckpointFile, FileRole};
 pub use self::meta::{FormatVersion, Meta};
 pub use self::opened::OpenedCheckpoint;
+pub use self::retention::{Best, Kept, KeptBy, Plan, Prefer, Retention};
 
 use crate::error::{Error, ErrorKind};
 use crate::new_folder;
@@ -279,23 +281,35 @@ impl Checkpoints {
     ///
     /// [`ErrorKind::Io`] or [`ErrorKind::File`] if something cannot be listed, renamed, flushed or removed.
     pub fn keep_last(&self, keep: NonZeroUsize) -> Result<Vec<u64>, Error> {
-        self.finish_removals()?;
         let mut steps = self.steps()?;
         steps.truncate(steps.len().saturating_sub(keep.get()));
-        for step in &steps {
+        self.remove(&steps)?;
+        Ok(steps)
+    }
+
+    /// Removes the checkpoints of these steps. A crash leaves each of them complete or gone.
+    fn remove(&self, steps: &[u64]) -> Result<(), Error> {
+        self.finish_removals()?;
+        let mut is_changed = false;
+        for step in steps {
             let from = self.path_of(*step);
             let to = self.folder.join(format!("{}{PREFIX}{step}{}", REMOVED.0, REMOVED.1));
-            fs::rename(&from, to).map_err(|error| ErrorKind::Io { operation: "remove", error }.at(&from))?;
+            match fs::rename(&from, to) {
+                Ok(()) => is_changed = true,
+                // Another process was faster.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(ErrorKind::Io { operation: "remove", error }.at(&from)),
+            }
         }
-        if !steps.is_empty() {
+        if is_changed {
             // Before the first file goes: a power cut must not bring back the name of half a checkpoint.
             durable_file::sync_dir(&self.folder)?;
             self.finish_removals()?;
         }
-        Ok(steps)
+        Ok(())
     }
 
-    /// Deletes what [`keep_last`](Self::keep_last), here or in a process that died, has renamed.
+    /// Deletes what a removal, here or in a process that died, has renamed.
     fn finish_removals(&self) -> Result<(), Error> {
         let removed = |name: &str| {
             let name = name.strip_prefix(REMOVED.0)?.strip_suffix(REMOVED.1)?;

@@ -165,6 +165,24 @@ located_error::errors! {
         } = "sm-part" (Usage),
             "a part of a checkpoint cannot be called {name:?}: at most 64 letters, digits, `_`, `-` and `.`, each name once, neither model nor optimizer"
             => "choose another name";
+        /// A rule about the best checkpoints to keep cannot be read, or does not say which values of the metric are better.
+        BadRule {
+            /// The rule.
+            rule: String,
+            /// What is wrong.
+            problem: &'static str,
+        } = "sm-keep-rule" (Usage),
+            "rule {rule:?}: {problem}: write COUNT:METRIC:min or COUNT:METRIC:max"
+            => "write `3:val_loss:min` to keep the three checkpoints with the least val_loss";
+        /// No checkpoint of the folder has the metric that decides which of them are kept. Nothing was removed.
+        NoMetric {
+            /// The metric.
+            metric: String,
+            /// One that there is.
+            known: Option<String>,
+        } = "sm-no-metric" (Usage),
+            "no checkpoint has the metric {metric:?}{}", Known(known.as_deref())
+            => "`apr checkpoint list FOLDER` shows the metrics";
         /// The folder of the checkpoint and its meta.json name different steps: the folder was renamed or mixed up.
         StepMismatch {
             /// Step of the folder.
@@ -237,6 +255,18 @@ impl fmt::Display for Named<'_> {
         match self.0 {
             Some(entry) => write!(f, ", entry {entry:?}"),
             None => Ok(()),
+        }
+    }
+}
+
+/// A metric that there is.
+struct Known<'e>(Option<&'e str>);
+
+impl fmt::Display for Known<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(metric) => write!(f, ": there is {metric:?}"),
+            None => f.write_str(": there are none"),
         }
     }
 }

@@ -28,8 +28,9 @@ mod error;
 
 pub use arena::{Arena, LoadedSafeTensors};
 pub use checkpoint::{
-    Checkpoint, CheckpointData, CheckpointFile, Checkpoints, FileRole, FormatVersion, LoadOptions, Meta,
-    OpenedCheckpoint, OptimizerData, PartData, Resume, Verification,
+    Best, Checkpoint, CheckpointData, CheckpointFile, Checkpoints, FileRole, FormatVersion, Kept, KeptBy,
+    LoadOptions, Meta, OpenedCheckpoint, OptimizerData, PartData, Plan, Prefer, Resume, Retention,
+    Verification,
 };
 pub use error::{Error, ErrorKind};
 pub use file::SafeTensorsFile;

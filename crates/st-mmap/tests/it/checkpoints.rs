@@ -1,7 +1,7 @@
 //! Checkpoint folders.
 
 use alloc::collections::BTreeMap;
-use core::num::NonZeroUsize;
+use core::num::{NonZeroU64, NonZeroUsize};
 use core::time::Duration;
 use std::path::Path;
 use std::time::Instant;
@@ -9,8 +9,8 @@ use std::time::Instant;
 use sha2::{Digest, Sha256};
 use st_core::{Dtype, TensorView};
 use st_mmap::{
-    Arena, CheckpointData, Checkpoints, ErrorKind, FileRole, LoadOptions, OptimizerData, PartData,
-    Verification,
+    Arena, CheckpointData, Checkpoints, ErrorKind, FileRole, Kept, KeptBy, LoadOptions, OptimizerData,
+    PartData, Retention, Verification,
 };
 
 use crate::scratch::{Scratch, names, noise};
@@ -611,6 +611,109 @@ fn checkpoints_of_another_major_version_are_refused_by_name() {
     }
     let error = checkpoints.load(1).unwrap_err();
     assert!(error.to_string().contains("format version 2.0, this release reads 1.x"), "{error}");
+}
+
+/// Saves checkpoints with the metric `loss`, and of even steps also `accuracy`.
+fn save_metrics(checkpoints: &Checkpoints, losses: &[(u64, f64)]) {
+    for &(step, loss) in losses {
+        let mut metrics = BTreeMap::from([("loss".to_owned(), loss)]);
+        if step % 2 == 0 {
+            metrics.insert("accuracy".to_owned(), step as f64);
+        }
+        checkpoints.save(&CheckpointData { step, metrics, ..CheckpointData::default() }).unwrap();
+    }
+}
+
+fn best(rules: &[&str]) -> Retention {
+    Retention { best: rules.iter().map(|rule| rule.parse().unwrap()).collect(), ..Retention::default() }
+}
+
+fn kept(plan: &st_mmap::Plan) -> Vec<u64> {
+    plan.kept.iter().map(|kept| kept.step).collect()
+}
+
+#[test]
+fn rules_decide_what_is_kept() {
+    let scratch = Scratch::new();
+    let checkpoints = Checkpoints::new(scratch.path());
+    let infinity = f64::INFINITY;
+    save_metrics(
+        &checkpoints,
+        &[
+            (1, 0.5),
+            (2, f64::NAN),
+            (3, 0.1),
+            (4, 0.1),
+            (5, infinity),
+            (6, -0.0),
+            (7, 0.0),
+            (8, 0.9),
+            (9, -infinity),
+            (10, 0.7),
+        ],
+    );
+    let plan = |retention: &Retention| checkpoints.plan(retention, None).unwrap();
+    let last = |count| Retention { last: Some(keep(count)), ..Retention::default() };
+    assert_eq!(kept(&plan(&last(3))), [8, 9, 10]);
+    assert_eq!(kept(&plan(&last(99))).len(), 10);
+    assert_eq!(kept(&plan(&Retention { every: NonZeroU64::new(4), ..Retention::default() })), [4, 8, 10]);
+    // The least; of equal ones the later; NaN never; the newest always.
+    assert_eq!(kept(&plan(&best(&["1:loss"]))), [9, 10]);
+    assert_eq!(kept(&plan(&best(&["2:loss"]))), [7, 9, 10]);
+    assert_eq!(kept(&plan(&best(&["4:loss"]))), [4, 6, 7, 9, 10]);
+    assert_eq!(kept(&plan(&best(&["1:loss:max"]))), [5, 10]);
+    assert_eq!(kept(&plan(&best(&["99:loss"]))), [1, 3, 4, 5, 6, 7, 8, 9, 10]);
+    assert_eq!(kept(&plan(&best(&["2:accuracy", "1:loss"]))), [8, 9, 10]);
+    let both = Retention { last: Some(keep(2)), every: NonZeroU64::new(5), ..best(&["1:loss"]) };
+    let reasons: Vec<_> = plan(&both).kept;
+    assert_eq!(
+        reasons,
+        [
+            Kept { step: 5, reasons: vec![KeptBy::Every] },
+            Kept { step: 9, reasons: vec![KeptBy::Last, KeptBy::Best("loss".to_owned())] },
+            Kept { step: 10, reasons: vec![KeptBy::Last, KeptBy::Every] },
+        ]
+    );
+    assert_eq!(plan(&best(&["1:loss"])).kept[1].reasons, [KeptBy::Newest]);
+
+    // A name that no checkpoint has would remove everything: refused, with one that there is.
+    let error = checkpoints.plan(&best(&["1:los:min"]), None).unwrap_err();
+    assert!(error.code() == "sm-no-metric" && error.to_string().contains("there is \"accuracy\""), "{error}");
+    let empty = Checkpoints::new(scratch.join("empty"));
+    assert!(empty.plan(&best(&["1:los:min"]), None).unwrap().kept.is_empty());
+
+    let decided = plan(&both);
+    assert_eq!(decided.removed, [1, 2, 3, 4, 6, 7, 8]);
+    assert_eq!(checkpoints.steps().unwrap().len(), 10, "a plan removes nothing");
+    // What another process has removed meanwhile is no error.
+    std::fs::remove_dir_all(checkpoints.path_of(3)).unwrap();
+    checkpoints.prune(&decided).unwrap();
+    assert_eq!(checkpoints.steps().unwrap(), [5, 9, 10]);
+    assert_eq!(names(scratch.path()), ["step_10", "step_5", "step_9"]);
+}
+
+#[test]
+fn what_cannot_be_used_counts_for_no_rule_and_stays() {
+    let scratch = Scratch::new();
+    let checkpoints = Checkpoints::new(scratch.path());
+    save_metrics(&checkpoints, &[(1, 0.5), (2, 0.4), (3, 0.3), (4, 0.2), (5, 0.1)]);
+    std::fs::write(checkpoints.path_of(5).join("meta.json"), b"{").unwrap();
+    std::fs::write(checkpoints.path_of(4).join("model.safetensors"), b"torn").unwrap();
+    let retention = Retention { last: Some(keep(1)), ..best(&["1:loss"]) };
+    // Without reading the tensors, the damaged model is not noticed.
+    let quick = checkpoints.plan(&retention, None).unwrap();
+    assert_eq!((kept(&quick), &quick.removed[..]), (vec![4], &[1, 2, 3][..]));
+    assert_eq!(
+        quick.unusable.iter().map(|(step, error)| (*step, error.code())).collect::<Vec<_>>(),
+        [(5, "sm-meta")]
+    );
+    let options = LoadOptions::default();
+    let thorough = checkpoints.plan(&retention, Some(&options)).unwrap();
+    assert_eq!((kept(&thorough), &thorough.removed[..]), (vec![3], &[1, 2][..]));
+    let unusable: Vec<_> = thorough.unusable.iter().map(|(step, error)| (*step, error.code())).collect();
+    assert_eq!(unusable, [(4, "sm-checksum-mismatch"), (5, "sm-meta")]);
+    checkpoints.prune(&thorough).unwrap();
+    assert_eq!(checkpoints.steps().unwrap(), [3, 4, 5]);
 }
 
 #[test]
