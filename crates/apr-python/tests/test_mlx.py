@@ -9,6 +9,7 @@ import pytest
 
 mx = pytest.importorskip("mlx.core")
 
+from apr import structures  # noqa: E402
 from apr.safetensors import SafetensorError, deserialize, safe_open  # noqa: E402
 from apr.safetensors._frameworks import converter  # noqa: E402
 from apr.safetensors.mlx import load, load_file, save, save_file  # noqa: E402
@@ -89,3 +90,17 @@ def test_slices_and_devices(tmp_path: Path) -> None:
 def test_a_type_that_mlx_lacks_is_refused_by_name(dtype: str) -> None:
     with pytest.raises(SafetensorError, match=f"Dtype not understood: {dtype}"):
         converter("mlx")(bytearray(12), dtype, [4])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_structures_hold_every_type(dtype: str, tmp_path: Path) -> None:
+    values = mx.arange(6).astype(getattr(mx, dtype))
+    data = {"nested": [values.reshape(2, 3).T, (values[1], None)], "n": 1}
+    path = tmp_path / "structure.safetensors"
+    structures.save_file(data, path)
+    for loaded in (structures.load_file(path, "mlx"), structures.load(path.read_bytes(), "mlx")):
+        matrix, (scalar, nothing) = loaded["nested"]
+        assert (matrix.dtype, matrix.shape, scalar.shape, nothing, loaded["n"]) == (values.dtype, (3, 2), (), None, 1)
+        assert mx.array_equal(matrix, data["nested"][0]) and mx.array_equal(scalar, values[1])
+    # For readers without MLX they are arrays of numpy.
+    assert structures.load_file(path)["nested"][0].shape == (3, 2)

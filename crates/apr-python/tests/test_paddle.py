@@ -11,6 +11,7 @@ import pytest
 
 paddle = pytest.importorskip("paddle")
 
+from apr import structures  # noqa: E402
 from apr.safetensors import SafetensorError, safe_open  # noqa: E402
 from apr.safetensors._frameworks import converter  # noqa: E402
 from apr.safetensors.numpy import save as save_numpy  # noqa: E402
@@ -131,3 +132,24 @@ def test_devices_have_names_of_paddle_and_of_others(tmp_path: Path) -> None:
     for device in ("gpu:0", "cuda:0", "gpu"):
         with pytest.raises(ValueError, match="not compiled with CUDA"):
             load_file(path, device=device)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "float8_e4m3fn"])
+def test_structures_hold_every_type(dtype: str, tmp_path: Path) -> None:
+    values = paddle.arange(6).astype("float32").astype(dtype)
+    data = {"nested": [values.reshape([2, 3]), (values[1], None)], "n": 1}
+    path = tmp_path / "structure.safetensors"
+    structures.save_file(data, path)
+    for loaded in (structures.load_file(path, "paddle"), structures.load(path.read_bytes(), "paddle")):
+        matrix, (scalar, nothing) = loaded["nested"]
+        assert (matrix.dtype, matrix.shape, scalar.shape, nothing, loaded["n"]) == (values.dtype, [2, 3], [], None, 1)
+        assert matrix.astype("complex64" if dtype == "complex64" else "float32").tolist() == values.reshape([2, 3]).astype(
+            "complex64" if dtype == "complex64" else "float32"
+        ).tolist()
+    # For readers without paddle they are arrays of numpy.
+    assert structures.load_file(path)["nested"][0].shape == (2, 3)
+
+
+def test_transposed_tensors_are_saved_by_value_in_structures() -> None:
+    data = structures.save(paddle.arange(6).reshape([2, 3]).t())
+    assert structures.load(data).tolist() == [[0, 3], [1, 4], [2, 5]]

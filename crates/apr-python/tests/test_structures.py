@@ -16,11 +16,13 @@ import pytest
 from apr.safetensors import SafetensorError, safe_open
 from apr.safetensors import numpy as numpy_files
 from apr.structures import (
+    Capture,
     DataProcessor,
     StructureError,
     TensorProcessor,
     UnsupportedTypeError,
     Variant,
+    capture,
     load,
     load_file,
     register,
@@ -29,6 +31,7 @@ from apr.structures import (
 )
 from conftest import sidecars
 
+PLUGINS_PAGE = Path(__file__).resolve().parents[3] / "docs/structures-plugins.md"
 VECTORS = Path(__file__).resolve().parents[2] / "conformance/vectors/structures"
 SCHEMA, VERSION = "_safestructures_schema_", "_safestructures_schema_version_"
 
@@ -557,3 +560,98 @@ def test_jax(tmp_path):
     assert all(bool((a == b).all()) and a.dtype == b.dtype for a, b in zip(value, read))
     save_file(value, tmp_path / "x", widen_floats=True)
     assert load_file(tmp_path / "x")[0].dtype == np.float32
+
+
+@pytest.mark.parametrize("idx", range(4))
+def test_examples_of_the_page_about_plugins_work(idx):
+    blocks = PLUGINS_PAGE.read_text(encoding="utf-8").split("```python\n")[1:]
+    assert len(blocks) == 4
+    code = blocks[idx].split("```")[0]
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+
+
+class Layer:
+    """What a module of torch has that `capture` uses."""
+
+    def __init__(self, work, **inner):
+        self.work, self.inner, self.before, self.after = work, inner, {}, {}
+
+    def named_modules(self, prefix=""):
+        yield prefix, self
+        for name, layer in self.inner.items():
+            yield from layer.named_modules(f"{prefix}.{name}" if prefix else name)
+
+    def _hook(self, hooks, hook, with_kwargs):
+        assert with_kwargs
+        hooks[id(hook)] = hook
+        return type("Handle", (), {"remove": staticmethod(lambda: hooks.pop(id(hook)))})
+
+    def register_forward_pre_hook(self, hook, *, with_kwargs):
+        return self._hook(self.before, hook, with_kwargs)
+
+    def register_forward_hook(self, hook, *, with_kwargs):
+        return self._hook(self.after, hook, with_kwargs)
+
+    def __call__(self, *args, **kwargs):
+        for hook in list(self.before.values()):
+            assert hook(self, args, kwargs) is None
+        output = self.work(self, *args, **kwargs)
+        for hook in list(self.after.values()):
+            assert hook(self, args, kwargs, output) is None
+        return output
+
+
+Pair = collections.namedtuple("Pair", "first second")
+
+
+def network():
+    def grow(_, x, by=1):
+        x += by
+        return Pair(x, [x * 2])
+
+    def whole(self, x):
+        return self.inner["b"](self.inner["a"](x, by=3).first)
+
+    return Layer(whole, a=Layer(grow), b=Layer(lambda _, x: {"out": x - 1, "n": 5}))
+
+
+def test_calls_of_layers_survive_a_file(tmp_path):
+    model, x = network(), np.zeros(2)
+    with capture(model, ["*"]) as captured:
+        model(x)
+        model(x)
+    assert isinstance(captured, Capture) and list(captured) == ["", "a", "b"]
+    assert not any(layer.before or layer.after for _, layer in model.named_modules())
+    # As they were when they went in, though the layer changed them in place.
+    assert [call["args"][0].tolist() for call in captured["a"]] == [[0, 0], [3, 3]]
+    assert [call["output"].first.tolist() for call in captured["a"]] == [[3, 3], [6, 6]]
+    assert captured["a"][0]["kwargs"] == {"by": 3} and captured["b"][1]["output"]["out"].tolist() == [5, 5]
+    captured.save_file(tmp_path / "calls.safetensors", {"run": "1"})
+    same(load_file(tmp_path / "calls.safetensors", dataclasses={"Pair": Pair}), dict(captured))
+    with safe_open(tmp_path / "calls.safetensors", "np") as file:
+        assert file.metadata()["run"] == "1"
+
+
+def test_layers_are_chosen_by_name():
+    model = network()
+    with capture(model, calls=1, inputs=False) as captured:
+        for _ in range(3):
+            model(np.zeros(2))
+    assert {name: [list(call) for call in calls] for name, calls in captured.items()} == {"a": [["output"]], "b": [["output"]]}
+    with capture(model, "b", outputs=False) as captured:
+        model(np.zeros(2))
+    assert [list(call) for call in captured["b"]] == [["args", "kwargs"]]
+    for name in ("c", "[ab]", "A"):
+        with pytest.raises(ValueError, match="no layer is called"):
+            capture(model, ["a", name])
+
+
+def test_a_layer_that_fails_leaves_no_hooks():
+    def fail(*_):
+        raise ArithmeticError
+
+    model = Layer(lambda self, x: self.inner["a"](x), a=Layer(fail))
+    with pytest.raises(ArithmeticError), capture(model, "a") as captured:
+        model(1)
+    assert not model.inner["a"].before and captured["a"] == [{"args": (1,), "kwargs": {}}]

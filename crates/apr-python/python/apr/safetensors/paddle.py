@@ -15,7 +15,7 @@ import numpy as np
 import paddle
 
 from . import TensorSpec, deserialize, safe_open, serialize, serialize_file
-from ._frameworks import converter, paddle_dtypes, swapped
+from ._frameworks import converter, numpy_dtype, paddle_dtypes, swapped
 
 _TYPES: dict[str, paddle.dtype] = paddle_dtypes()
 """The element types of the format as paddle's."""
@@ -102,6 +102,14 @@ def _np2paddle(numpy_dict: Mapping[str, np.ndarray], device: str = "cpu") -> dic
 
 def _paddle2np(paddle_dict: Mapping[str, paddle.Tensor]) -> dict[str, np.ndarray]:
     return {name: tensor.detach().cpu().numpy() for name, tensor in paddle_dict.items()}
+
+
+def _to_numpy(tensor: paddle.Tensor) -> np.ndarray:
+    """The tensor as an array whose type says what its elements are."""
+    array = tensor.detach().cpu().numpy()
+    kind = numpy_dtype(_CODES[tensor.dtype])
+    # Types that numpy lacks come as integers of their size.
+    return array if array.dtype == kind else array.view(kind)
 
 
 def _view2paddle(

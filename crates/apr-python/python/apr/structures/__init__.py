@@ -24,6 +24,7 @@ import numpy as np
 from apr.safetensors import numpy as _numpy_files
 from apr.safetensors import safe_open
 
+from ._capture import Capture, capture
 from ._plugins import plugins_of
 from ._read import Reader, Tensors
 from ._registry import known_classes, register
@@ -33,11 +34,13 @@ from ._walk import MAX_NODES
 from ._write import Writer, plain
 
 __all__ = [
+    "Capture",
     "DataProcessor",
     "StructureError",
     "TensorProcessor",
     "UnsupportedTypeError",
     "Variant",
+    "capture",
     "load",
     "load_file",
     "register",
@@ -46,7 +49,7 @@ __all__ = [
 ]
 
 # However they are spread over files, this is where they are known from.
-for _public in (DataProcessor, StructureError, TensorProcessor, UnsupportedTypeError, Variant, register):
+for _public in (Capture, DataProcessor, StructureError, TensorProcessor, UnsupportedTypeError, Variant, capture, register):
     _public.__module__ = __name__
 del _public
 
@@ -106,13 +109,13 @@ def save_file(
 
     Args:
         data: numbers, texts, bytes, ``None``, lists, tuples, sets, dicts, the classes of `collections`,
-            dataclasses, named tuples, enums, numpy scalars, arrays of numpy, torch, TensorFlow and JAX, up to
-            128 levels within each other.
+            dataclasses, named tuples, enums, numpy scalars, arrays of numpy, torch, TensorFlow, JAX, MLX and
+            PaddlePaddle, up to 128 levels within each other.
         path: where to; the folder has to exist.
         metadata: texts to store beside the data.
         plugins: a `DataProcessor` class, or a list of them, for types of one's own.
         dataclasses: names of classes in the file, beside those of `register`.
-        widen_floats: store floats of torch, TensorFlow and JAX as F32, as safestructures does.
+        widen_floats: store floats of other libraries than numpy as F32, as safestructures does.
 
     Raises:
         UnsupportedTypeError: for a value of a type that cannot be saved.
@@ -164,7 +167,7 @@ def load_file(
 
     Args:
         path: the file.
-        framework: what arrays become: ``np``, ``pt``, ``tf``, ``jax``; those of `apr.safetensors.safe_open`.
+        framework: what arrays become: ``np``, ``pt``, ``tf``, ``jax``, ``mlx``, ``paddle``; those of `apr.safetensors.safe_open`.
         device: where they are put.
         plugins: a `DataProcessor` class, or a list of them, for types of one's own.
         dataclasses: dataclasses, enums and named tuples by their names in the file, beside those of

@@ -82,7 +82,7 @@ class Reader(Walk):
         if plugin is not None:
             return plugin.deserialize(value, **fields)
         if name in TENSOR_TYPES:
-            result = self.tensor(self.tensors, value)
+            result = self.tensor(self.tensors_of(name), value)
         elif name in READERS:
             result = READERS[name](self, value, fields)
         else:
@@ -93,6 +93,10 @@ class Reader(Walk):
         for field in fields:
             raise self.error(f"node with an unknown field {field[:256]!r}", "ss-field-unknown")
         return result
+
+    def tensors_of(self, data_type: str) -> Mapping[str, Any]:
+        """The tensors of the file, as what a node of this type becomes."""
+        return self.tensors
 
     def take(self, fields: dict[str, Any], field: str) -> Any:
         if field not in fields:
@@ -113,7 +117,7 @@ class Reader(Walk):
     def items(self, value: Any) -> list[Any]:
         values = []
         for idx, node in enumerate(self.typed(value, list, "an array of nodes")):
-            with self._at(f"[{idx}]"):
+            with self._item(idx):
                 values.append(self.deserialize(node))
         return values
 

@@ -29,6 +29,7 @@ class Walk:
 
     def __init__(self, max_nodes: int) -> None:
         self._steps: list[str] = []
+        self._labels: list[str] = []
         self._depth = 0
         self._max_nodes = max_nodes
         self._nodes_left = max_nodes
@@ -39,16 +40,21 @@ class Walk:
         return cls(message, code, "".join(self._steps))
 
     @contextmanager
-    def _at(self, step: str) -> Iterator[None]:
+    def _at(self, step: str, label: str) -> Iterator[None]:
         self._steps.append(step)
+        self._labels.append(label)
         try:
             yield
         finally:
             self._steps.pop()
+            self._labels.pop()
 
     def _key(self, label: str) -> Any:
         shown = label[:256]
-        return self._at(f".{shown}" if shown.isidentifier() else f"[{shown!r}]")
+        return self._at(f".{shown}" if shown.isidentifier() else f"[{shown!r}]", label)
+
+    def _item(self, idx: int) -> Any:
+        return self._at(f"[{idx}]", str(idx))
 
     def _enter(self) -> None:
         if self._depth == MAX_DEPTH:

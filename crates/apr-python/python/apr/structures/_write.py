@@ -48,7 +48,7 @@ class Writer(Walk):
             return _write_row(self, data)
         if isinstance(data, np.generic):
             return {"data_type": "apr:scalar", "value": self.store(np.asarray(data))}
-        foreign = _foreign_array(data, self.widen_floats)
+        foreign = self.foreign(data)
         if foreign is not None:
             return {"data_type": foreign[0], "value": self.store(foreign[1])}
         message = f"values of {cls} cannot be saved: convert them, or give a plugin for their type"
@@ -64,16 +64,24 @@ class Writer(Walk):
             raise KeyError(f"`serialize_extra` of {plugin!r} must not set {key!r}")
         return {**node, **extra}
 
+    def foreign(self, data: Any) -> tuple[str, np.ndarray] | None:
+        """The type of an array of another framework, and the array as numpy's; None of anything else."""
+        return _foreign_array(data, self.widen_floats)
+
+    def tensor_name(self) -> str:
+        """The name of the next tensor."""
+        return str(len(self.tensors))
+
     def store(self, array: np.ndarray) -> str:
         """Keeps an array as a tensor of the file and returns its name there."""
-        number = str(len(self.tensors))
-        self.tensors[number] = array
-        return number
+        name = self.tensor_name()
+        self.tensors[name] = array
+        return name
 
     def items(self, items: Iterable[Any]) -> list[Any]:
         nodes = []
         for idx, item in enumerate(items):
-            with self._at(f"[{idx}]"):
+            with self._item(idx):
                 nodes.append(self.serialize(item))
         return nodes
 
@@ -233,6 +241,17 @@ def _foreign_array(data: Any, widen: bool) -> tuple[str, np.ndarray] | None:
     jax = sys.modules.get("jax")
     if jax is not None and isinstance(data, getattr(jax, "Array", ())):
         return "jaxlib.xla_extension.ArrayImpl", _widened(np.asarray(data), widen)
+    # Of these two libraries safestructures has no types: every reader knows arrays of numpy.
+    mlx = sys.modules.get("mlx.core")
+    if mlx is not None and isinstance(data, getattr(mlx, "array", ())):
+        from apr.safetensors import mlx as files
+
+        return "numpy.ndarray", _widened(files._to_numpy(data), widen)
+    paddle = sys.modules.get("paddle")
+    if paddle is not None and isinstance(data, getattr(paddle, "Tensor", ())):
+        from apr.safetensors import paddle as files
+
+        return "numpy.ndarray", _widened(files._to_numpy(data), widen)
     return None
 
 
