@@ -3,10 +3,12 @@
 use alloc::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use st_core::{Header, ReadOptions};
+
 use super::folder::{self, CheckpointFile, Files};
 use super::seal::Unread;
 use super::{LoadOptions, Meta};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, InFile};
 
 /// A checkpoint that was opened: its manifest is valid and complete, and all files but those with tensors have been verified.
 ///
@@ -15,7 +17,7 @@ use crate::error::{Error, ErrorKind};
 /// # Examples
 ///
 /// ```
-/// use st_core::{Dtype, SafeTensors, TensorView};
+/// use st_core::{Dtype, TensorView};
 /// use st_mmap::{CheckpointData, Checkpoints, LoadOptions};
 ///
 /// # let folder = std::env::temp_dir().join(format!("st-mmap-doc-opened-{}", std::process::id()));
@@ -26,8 +28,8 @@ use crate::error::{Error, ErrorKind};
 /// let opened = checkpoints.open(7, &LoadOptions::default())?;
 /// for (name, len) in opened.tensor_files() {
 ///     let mut bytes = vec![0; len as usize];
-///     opened.read_file(name, &mut bytes)?; // Refused if its digest is another.
-///     assert_eq!(SafeTensors::from_bytes(&bytes)?.tensor("w")?.data(), [1, 2, 3]);
+///     let header = opened.read_file(name, &mut bytes)?; // Refused if its digest is another.
+///     assert_eq!(header.tensor("w").expect("saved above").shape(), [3]);
 /// }
 /// # std::fs::remove_dir_all(&folder)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -40,6 +42,7 @@ pub struct OpenedCheckpoint {
     files: Vec<CheckpointFile>,
     has_manifest: bool,
     tensors: BTreeMap<String, Unread>,
+    options: ReadOptions,
 }
 
 /// Opens the checkpoint in `folder`.
@@ -53,6 +56,7 @@ pub(super) fn open(folder: &Path, step: u64, options: &LoadOptions) -> Result<Op
         files: list,
         has_manifest,
         tensors,
+        options: options.read,
     })
 }
 
@@ -93,14 +97,15 @@ impl OpenedCheckpoint {
         self.tensors.iter().map(|(name, file)| (name.as_str(), file.len()))
     }
 
-    /// Reads a tensor file into a buffer of exactly its length and compares the digest of what was read.
+    /// Reads a tensor file into a buffer of exactly its length, compares the digest of what was read, and returns its table of tensors.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ChecksumMismatch`]; [`ErrorKind::MissingFile`] if there is no such tensor file; [`ErrorKind::BufferLength`],
+    /// [`ErrorKind::ChecksumMismatch`]; [`ErrorKind::Format`] if the file was invalid when it was saved; [`ErrorKind::MissingFile`] if there is no such tensor file; [`ErrorKind::BufferLength`],
     /// [`ErrorKind::Shrunk`] or [`ErrorKind::Io`]. After an error the content of the buffer is unspecified.
-    pub fn read_file(&self, name: &str, out: &mut [u8]) -> Result<(), Error> {
+    pub fn read_file(&self, name: &str, out: &mut [u8]) -> Result<Header, Error> {
         let missing = || ErrorKind::MissingFile { file: name.to_owned() }.at(&self.path);
-        self.tensors.get(name).ok_or_else(missing)?.read(name, out)
+        self.tensors.get(name).ok_or_else(missing)?.read(name, out)?;
+        Header::from_bytes(out, &self.options).in_file(&self.path.join(name))
     }
 }

@@ -516,7 +516,8 @@ fn parts_are_saved_verified_and_loaded() {
     assert_eq!((opened.optimizer_json(), opened.has_manifest(), opened.files().len()), (Some("{}"), true, 6));
     for (name, len) in opened.tensor_files() {
         let mut bytes = vec![0; len as usize];
-        opened.read_file(name, &mut bytes).unwrap();
+        let header = opened.read_file(name, &mut bytes).unwrap();
+        assert_eq!(header.file_len(), len);
         assert_eq!(bytes, std::fs::read(checkpoints.path_of(3).join(name)).unwrap());
         bytes.pop();
         assert_eq!(opened.read_file(name, &mut bytes).unwrap_err().code(), "sm-buffer-length");
