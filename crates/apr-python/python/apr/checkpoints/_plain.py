@@ -1,0 +1,44 @@
+"""Dictionaries of arrays, and objects whose state is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from . import _arrays, _states
+from ._files import Part, TensorFile, are_arrays, as_numpy, flat, structure
+
+NAME = ""
+
+
+def class_name(model: Any) -> str:
+    return "" if isinstance(model, Mapping) else type(model).__name__
+
+
+def pack(model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
+    """Arrays by name; what else an object's state has, beside them."""
+    if _states.methods_of(model) is None:
+        if not isinstance(model, Mapping):
+            raise TypeError(
+                f"a {type(model).__name__} cannot be saved as a model: give a module, a mapping from names to arrays, or an object with "
+                "`state_dict` and `load_state_dict`"
+            )
+        return flat(model, copy), {}
+    state = _states.state_of(model)
+    tensors = {name: value for name, value in state.items() if _arrays.is_array(value)}
+    values = {name: value for name, value in state.items() if name not in tensors}
+    return flat(tensors, copy), {"values": values} if values else {}
+
+
+def unpack(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool) -> Any:
+    return _states.load_state(target, file.tensors(as_numpy) | dict(notes.get("values", {})))
+
+
+def pack_optimizer(optimizer: Any, model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
+    """Names and arrays if it is nothing else, a structure otherwise."""
+    state = _states.state_of(optimizer)
+    return (flat if are_arrays(state) else structure)(state, copy), {}
+
+
+def unpack_optimizer(target: Any, file: TensorFile, notes: Mapping[str, Any], model: Any) -> Any:
+    return _states.load_state(target, file.value(as_numpy))

@@ -1,0 +1,93 @@
+"""Generators of random numbers."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+_PYTHON_VERSION = 3
+
+
+def _of_python(state: tuple[int, tuple[int, ...], float | None]) -> dict[str, Any]:
+    version, numbers, gauss = state
+    return {"version": version, "state": np.array(numbers, np.uint32), "gauss": gauss}
+
+
+def _to_python(state: Mapping[str, Any]) -> tuple[int, tuple[int, ...], float | None]:
+    return state["version"], tuple(np.asarray(state["state"]).tolist()), state["gauss"]
+
+
+def global_states() -> dict[str, Any]:
+    """The generators that modules share: Python's, numpy's, torch's and those of its GPUs."""
+    states: dict[str, Any] = {"python": _of_python(random.getstate()), "numpy": np.random.get_state(legacy=False)}
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        states["torch"] = torch.get_rng_state().numpy()
+        # Devices that were not used have no state yet; asking would start them.
+        if torch.cuda.is_available() and torch.cuda.is_initialized():
+            states["cuda"] = [state.numpy() for state in torch.cuda.get_rng_state_all()]
+    return states
+
+
+def set_global_states(states: Mapping[str, Any]) -> None:
+    """Sets the generators that were saved.
+
+    Raises:
+        ValueError: there are other generators here than where they were saved.
+    """
+    torch = sys.modules.get("torch")
+    cuda = states.get("cuda")
+    if torch is None and ("torch" in states or cuda):
+        raise ValueError("the checkpoint has the generator of torch, which this process has not imported: leave it out with rng=False")
+    if cuda is not None and torch is not None and len(cuda) != torch.cuda.device_count():
+        raise ValueError(
+            f"the checkpoint has generators of {len(cuda)} GPUs, here are {torch.cuda.device_count()}: leave them out with rng=False"
+        )
+    random.setstate(_to_python(states["python"]))
+    np.random.set_state(states["numpy"])
+    if torch is not None and "torch" in states:
+        torch.set_rng_state(torch.from_numpy(np.array(states["torch"])))
+        if cuda is not None:
+            torch.cuda.set_rng_state_all([torch.from_numpy(np.array(state)) for state in cuda])
+
+
+def state_of(name: str, generator: Any) -> dict[str, Any]:
+    """The state of a generator of the program's own.
+
+    Raises:
+        TypeError: it is of no library that is known.
+    """
+    if isinstance(generator, random.Random):
+        return {"random": _of_python(generator.getstate())}
+    if isinstance(generator, np.random.Generator):
+        return {"numpy": generator.bit_generator.state}
+    if isinstance(generator, np.random.RandomState):
+        return {"numpy": generator.get_state(legacy=False)}
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(generator, torch.Generator):
+        return {"torch": generator.get_state().numpy()}
+    raise TypeError(f"generator {name!r} is a {type(generator).__name__}: give one of random, numpy.random or torch")
+
+
+def set_state(name: str, generator: Any, state: Mapping[str, Any]) -> None:
+    """Gives a generator its state again.
+
+    Raises:
+        ValueError: the state is that of another kind of generator.
+    """
+    kind = next(iter(state_of(name, generator)))
+    if kind not in state:
+        raise ValueError(f"generator {name!r} is one of {kind}, the checkpoint has the state of one of {', '.join(state)}")
+    value = state[kind]
+    if kind == "random":
+        generator.setstate(_to_python(value))
+    elif kind == "torch":
+        generator.set_state(sys.modules["torch"].from_numpy(np.array(value)))
+    elif isinstance(generator, np.random.RandomState):
+        generator.set_state(value)
+    else:
+        generator.bit_generator.state = value

@@ -1,0 +1,227 @@
+"""Modules and optimizers of PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from apr.safetensors import TensorSpec
+from apr.safetensors.torch import _SOMEWHERE, _on_cpu
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+from . import _states
+from ._files import Part, TensorFile, as_framework, flat, listed, structure
+
+NAME = "torch"
+
+_FULL = (
+    "gather it on every rank with torch.distributed.checkpoint.state_dict (get_model_state_dict, get_optimizer_state_dict, "
+    "StateDictOptions(full_state_dict=True, cpu_offload=True)) and save the two dictionaries on rank 0"
+)
+
+# Classes whose objects hold a part of the state on each rank, and what to do.
+_SHARDED = {
+    "FullyShardedDataParallel": _FULL,
+    "FSDPModule": _FULL,
+    "DTensor": _FULL,
+    "ZeroRedundancyOptimizer": "call its consolidate_state_dict(to=0) on every rank and save optimizer.state_dict() on rank 0",
+    "DeepSpeedEngine": "save engine.module of a run without ZeRO, or use the engine's own save_checkpoint",
+}
+
+# Wrappers around a module, and the attribute that has it.
+_WRAPPERS = {"DistributedDataParallel": "module", "DataParallel": "module", "OptimizedModule": "_orig_mod"}
+
+
+def _names(value: Any) -> Iterable[str]:
+    return (cls.__name__ for cls in type(value).__mro__)
+
+
+def _refuse_sharded(what: str, value: Any) -> None:
+    for name in _names(value):
+        if name in _SHARDED:
+            raise ValueError(f"{what} is a {name}, of which each rank has a part: {_SHARDED[name]}")
+
+
+def refuse_sharded(model: Any, optimizer: Any) -> None:
+    """Refuses what no single rank can save.
+
+    Raises:
+        ValueError: names the class, and says what to do.
+    """
+    for prefix, module in _modules(model).items():
+        _refuse_sharded("the model", module)
+        for name, inner in unwrapped(module).named_modules():
+            _refuse_sharded(f"module `{prefix}{name}`", inner)
+        for name, param in module.named_parameters():
+            _refuse_sharded(f"parameter `{prefix}{name}`", param)
+    for part in _states.leaves(optimizer):
+        _refuse_sharded("the optimizer", part)
+
+
+def unwrapped(module: Any) -> Any:
+    """The module inside of wrappers for parallel training and compilation, whose names are the model's own."""
+    while attribute := next((_WRAPPERS[name] for name in _names(module) if name in _WRAPPERS), None):
+        module = getattr(module, attribute)
+    return module
+
+
+def is_module(value: Any) -> bool:
+    return isinstance(value, torch.nn.Module)
+
+
+def _modules(model: Any) -> dict[str, Any]:
+    """The modules of a model with the prefixes of their names; none of a dictionary of tensors."""
+    if is_module(model):
+        return {"": model}
+    if isinstance(model, Mapping) and model and all(map(is_module, model.values())):
+        return {f"{name}.": module for name, module in model.items()}
+    return {}
+
+
+def class_name(model: Any) -> str:
+    return type(unwrapped(model)).__name__ if is_module(model) else ""
+
+
+def is_model(value: Any) -> bool:
+    return bool(_modules(value)) or isinstance(value, Mapping) and any(isinstance(item, torch.Tensor) for item in value.values())
+
+
+def stored(name: str, tensor: Any, copy: bool, keep: list[Any]) -> TensorSpec:
+    """Where the bytes of a tensor are; `keep` holds them."""
+    if is_traceable_wrapper_subclass(tensor):
+        _refuse_sharded(f"`{name}`", tensor)
+        raise ValueError(f"`{name}` is a {type(tensor).__name__}, whose parts no file can hold: save a plain tensor of its values")
+    if tensor.layout != torch.strided:
+        raise ValueError(f"`{name}` is sparse, which no file can hold: save it with .to_dense()")
+    if tensor.device.type == "meta":
+        raise ValueError(f"`{name}` has no values (device meta): load or initialize it before it is saved")
+    dense = _on_cpu(tensor.detach().contiguous())
+    if copy and dense.data_ptr() == tensor.data_ptr():
+        dense = dense.clone()
+    keep.append(dense)
+    return TensorSpec(
+        dtype=str(tensor.dtype).removeprefix("torch."),
+        shape=tensor.shape,
+        # No memory has no address; that of anything serves.
+        data_ptr=dense.data_ptr() or _SOMEWHERE.data_ptr(),
+        data_len=dense.nelement() * dense.element_size(),
+    )
+
+
+def pack(model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
+    """Parameters and buffers of a model, tied ones once."""
+    modules = {prefix: unwrapped(module).state_dict() for prefix, module in _modules(model).items()}
+    state = {prefix + name: value for prefix, values in modules.items() for name, value in values.items()} or model
+    tensors: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    aliases: dict[str, str] = {}
+    seen: dict[tuple[Any, ...], str] = {}
+    for name, value in state.items():
+        if not isinstance(value, torch.Tensor):
+            values[name] = value
+        elif not is_traceable_wrapper_subclass(value) and value.layout == torch.strided and value.nelement() and value.data_ptr():
+            place = (value.device, value.data_ptr(), value.dtype, value.shape, value.stride())
+            kept = seen.setdefault(place, name)
+            if kept is name:
+                tensors[name] = value
+            else:
+                aliases[name] = kept
+        else:
+            tensors[name] = value
+    return flat(tensors, copy, aliases), {"values": values} if values else {}
+
+
+def unpack(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool) -> Any:
+    """Fills a model. Of a dictionary of tensors, a new one is returned."""
+    state = file.tensors(as_framework("pt", "cpu")) | dict(notes.get("values", {}))
+    modules = _modules(target)
+    if not modules:
+        return state
+    others = [name for name in state if not name.startswith(tuple(modules))]
+    if strict and others:
+        raise ValueError(f"the checkpoint has tensors of no model that was given: {listed(others)}")
+    for prefix, module in modules.items():
+        own = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+        unwrapped(module).load_state_dict(own, strict=strict)
+    return target
+
+
+def _names_of(model: Any) -> dict[int, str]:
+    """Names of parameters by identity; of tied ones the first."""
+    names: dict[int, str] = {}
+    for prefix, module in _modules(model).items():
+        for name, param in unwrapped(module).named_parameters(remove_duplicate=False):
+            names.setdefault(id(param), prefix + name)
+    return names
+
+
+def _named(optimizer: Any, packed: Mapping[str, Any], names: Mapping[int, str]) -> dict[int, Any]:
+    """What a checkpoint calls each parameter of an optimizer, by its index in the optimizer's state."""
+    groups = zip(optimizer.param_groups, packed["param_groups"], strict=True)
+    pairs = (pair for group, numbers in groups for pair in zip(group["params"], numbers["params"], strict=True))
+    return {number: names.get(id(param), number) for param, number in pairs}
+
+
+def pack_optimizer(optimizer: Any, model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
+    """The state of optimizers under the names of parameters."""
+    names = _names_of(model)
+
+    def named(value: Any) -> Any:
+        if not isinstance(value, torch.optim.Optimizer):
+            return None
+        packed = value.state_dict()
+        calls = _named(value, packed, names)
+        groups = [{**group, "params": [calls[number] for number in group["params"]]} for group in packed["param_groups"]]
+        state = {calls.get(key, key): item for key, item in packed["state"].items()}
+        return {**packed, "state": state, "param_groups": groups}
+
+    return structure(_states.state_of(optimizer, named), copy), {}
+
+
+def unpack_optimizer(target: Any, file: TensorFile, notes: Mapping[str, Any], model: Any) -> Any:
+    """Fills optimizers."""
+    names = _names_of(model)
+
+    def fill(optimizer: Any, state: Any) -> bool:
+        if isinstance(optimizer, torch.optim.Optimizer):
+            _fill(optimizer, state, names)
+        return isinstance(optimizer, torch.optim.Optimizer)
+
+    return _states.load_state(target, file.value(_own_tensors), fill)
+
+
+def _own_tensors(file: TensorFile, name: str) -> Any:
+    # In memory of its own: the optimizer changes it in place.
+    return as_framework("pt", "cpu")(file, name).clone()
+
+
+def _fill(optimizer: Any, state: Any, names: Mapping[int, str]) -> None:
+    own = optimizer.state_dict()
+    numbers = {called: number for number, called in _named(optimizer, own, names).items()}
+    groups, saved = own["param_groups"], state["param_groups"]
+    if len(groups) != len(saved):
+        raise ValueError(f"the checkpoint has {len(saved)} groups of parameters, the optimizer {len(groups)}")
+    calls = {number: called for called, number in numbers.items()}
+    for group, other in zip(groups, saved, strict=True):
+        here, there = {calls[number] for number in group["params"]}, set(other["params"])
+        if here != there:
+            raise ValueError(
+                "a group of parameters differs: "
+                f"only in the checkpoint {listed(map(str, there - here)) or 'none'}, only in the optimizer {listed(map(str, here - there)) or 'none'}"
+            )
+    # By position torch would give the state of one parameter to another where their order has changed.
+    filled = {
+        **state,
+        "state": {numbers.get(key, key): item for key, item in state["state"].items()},
+        "param_groups": [{**other, "params": group["params"]} for group, other in zip(groups, saved, strict=True)],
+    }
+    optimizer.load_state_dict(filled)
+    # torch brings state to the type of its parameter, which may have fewer digits.
+    params = [param for group in optimizer.param_groups for param in group["params"]]
+    order = [number for group in groups for number in group["params"]]
+    for param, number in zip(params, order, strict=True):
+        for key, value in filled["state"].get(number, {}).items():
+            now = optimizer.state[param].get(key)
+            if isinstance(value, torch.Tensor) and isinstance(now, torch.Tensor) and now.dtype != value.dtype:
+                optimizer.state[param][key] = value.to(now.device)
