@@ -50,7 +50,7 @@ mod _native {
     #[pymodule_export]
     use crate::apr_files::{AprError, Model, SealedFile};
     #[pymodule_export]
-    use crate::checkpoints::CheckpointFolder;
+    use crate::checkpoints::{CheckpointFolder, array_in};
     #[pymodule_export]
     use crate::deserialize::{deserialize, load_arrays};
     #[pymodule_export]

@@ -1,0 +1,210 @@
+"""A checkpoint that was read."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from . import _random, _states
+from ._files import Convert, TensorFile, as_framework
+from ._ranks import ranks
+
+_TRAINING = "training"
+
+# What tensors become if the caller names no framework.
+_FRAMEWORKS = {"torch": "pt", "jax": "flax"}
+
+
+class Restored(NamedTuple):
+    """What `Checkpoint.load_into` has filled: objects themselves, and of pytrees of JAX and dictionaries new ones."""
+
+    model: Any
+    optimizer: Any = None
+    scheduler: Any = None
+    scaler: Any = None
+    ema: Any = None
+    loader: Any = None
+
+
+class Checkpoint:
+    """What was saved at a step. All of it was verified while it was read, and is in memory.
+
+    Attributes:
+        step: the step.
+        path: its folder.
+        metrics: numbers that were saved with it.
+        model_class, optimizer_class: names of classes, for people.
+        optimizer_state: JSON beside the tensors of an optimizer that was saved as a dictionary.
+        framework: what wrote it: `"torch"`, `"jax"`, `"keras"`, or None for dictionaries of arrays.
+        verified: False only without a manifest, which `require_manifest=False` allows.
+        skipped: after `resume`, newer steps that could not be used, and why.
+    """
+
+    def __init__(self, loaded: Mapping[str, Any], framework: str | None, device: Any) -> None:
+        meta = json.loads(loaded["meta"])
+        state = loaded["optimizer_json"]
+        self.step: int = meta["step"]
+        self.path = Path(loaded["path"])
+        self.metrics: dict[str, Any] = meta.get("metrics") or {}
+        self.model_class: str | None = meta.get("model_class") or None
+        self.optimizer_class: str | None = meta.get("optimizer_class") or None
+        self.optimizer_state: Any = None if state is None else json.loads(state)
+        self.framework: str | None = meta.get("framework") or None
+        self.verified: bool = loaded["verified"]
+        self.skipped: dict[int, str] = {}
+        self._files = {name: TensorFile(*file) for name, file in loaded["files"].items()}
+        self._asked = framework, device
+
+    def __repr__(self) -> str:
+        shown = ("step", "metrics", "framework", "verified", "skipped")
+        return f"Checkpoint({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+    @cached_property
+    def _convert(self) -> Convert:
+        framework, device = self._asked
+        framework = framework or _FRAMEWORKS.get(self.framework or "", "np")
+        try:
+            return as_framework(framework, device)
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"the checkpoint is one of {self.framework}, and {error.name} is not installed: load it with framework='np'", name=error.name
+            ) from error
+
+    @cached_property
+    def model(self) -> dict[str, Any]:
+        """The tensors of the model by name, in the framework that wrote them or that `load` was asked for. They can be written to."""
+        return self._files["model"].tensors(self._convert)
+
+    @cached_property
+    def optimizer(self) -> Any:
+        """The optimizer's state as it was saved, None if it was not: names and tensors, or of torch also the groups."""
+        file = self._files.get("optimizer")
+        return None if file is None else file.value(self._convert)
+
+    @cached_property
+    def ema(self) -> Any:
+        """Averaged weights, None if there are none: by name, or of several copies by their names."""
+        found = {name.removeprefix("ema").removeprefix("."): file.value(self._convert) for name, file in self._ema().items()}
+        return found.get("", found or None)
+
+    @property
+    def extra(self) -> Any:
+        """What was saved as `extra`."""
+        return self._training().get("extra")
+
+    def _ema(self) -> dict[str, TensorFile]:
+        return {name: file for name, file in self._files.items() if name == "ema" or name.startswith("ema.")}
+
+    def _training(self) -> dict[str, Any]:
+        """Everything that is no weights, read anew: objects keep and change what they are given."""
+        file = self._files.get(_TRAINING)
+        return {} if file is None else file.value(self._convert)
+
+    def load_into(
+        self,
+        model: Any,
+        optimizer: Any = None,
+        *,
+        scheduler: Any = None,
+        scaler: Any = None,
+        ema: Any = None,
+        loader: Any = None,
+        generators: Mapping[str, Any] | None = None,
+        rng: bool | None = None,
+        strict: bool = True,
+    ) -> Restored:
+        """Fills the objects of a training with what was saved of them, wherever they are.
+
+        Modules, optimizers, schedulers and objects of `flax.nnx` are filled in place. Pytrees of JAX cannot be: the trees that are
+        returned take their place.
+
+        Args:
+            model, optimizer, scheduler, scaler, ema, loader, generators: as for `Checkpoints.save`; None leaves one as it is. The
+                optimizer of a compiled model of Keras is the model's unless another is given.
+            rng: whether to set the global generators of random numbers; None: if an optimizer is given.
+            strict: whether names that only one side has are an error. Of optimizers they always are.
+
+        Returns:
+            What was given, filled, or what takes its place.
+
+        Raises:
+            ValueError: the checkpoint lacks what is asked for, or names, shapes or element types differ.
+            RuntimeError: names or shapes of a module of torch differ.
+        """
+        adapter = _states.adapter_of(model)
+        if optimizer is None and adapter.NAME == "keras" and "optimizer" in self._files:
+            optimizer = getattr(model, "optimizer", None)
+        training = self._training()
+        own = self._own_rank(training)
+        given = {
+            "optimizer": (optimizer, self._files),
+            "scheduler": (scheduler, training),
+            "scaler": (scaler, training),
+            "loader": (loader, own),
+            "generators": (generators, own),
+        }
+        several = _states.copies(ema)
+        for name in several:
+            given[f"ema.{name}" if name else "ema"] = (ema, self._files)
+        lacking = [name for name, (value, where) in given.items() if value is not None and name not in where]
+        if lacking:
+            raise ValueError(f"the checkpoint of step {self.step} has no {', '.join(lacking)}")
+        rng = optimizer is not None if rng is None else rng
+        if optimizer is not None:
+            self._warn_of_others(given, training, own, rng)
+
+        def notes(part: str) -> dict[str, Any]:
+            return training.get(part) or {}
+
+        restored = Restored(model=adapter.unpack(model, self._files["model"], notes("model"), strict))
+        if optimizer is not None:
+            filled = adapter.unpack_optimizer(optimizer, self._files["optimizer"], notes("optimizer"), model)
+            restored = restored._replace(optimizer=filled)
+        if ema is not None:
+            filled = {name: self._load_average(f"ema.{name}" if name else "ema", copy, notes, strict) for name, copy in several.items()}
+            restored = restored._replace(ema=filled.get("", filled))
+        for name, value, where in (("scheduler", scheduler, training), ("scaler", scaler, training), ("loader", loader, own)):
+            if value is not None:
+                restored = restored._replace(**{name: _states.load_state(value, where[name])})
+        for name, generator in (generators or {}).items():
+            if name not in own["generators"]:
+                raise ValueError(f"the checkpoint of step {self.step} has no generator {name!r}")
+            _random.set_state(name, generator, own["generators"][name])
+        # The last: whatever is filled may draw from them.
+        if rng and "rng" in own:
+            _random.set_global_states(own["rng"])
+        return restored
+
+    def _load_average(self, part: str, target: Any, notes: Any, strict: bool) -> Any:
+        file = self._files[part]
+        if file.is_structure:
+            return _states.load_state(target, file.value(self._convert))
+        return _states.adapter_of(target).unpack(target, file, notes(part), strict)
+
+    def _own_rank(self, training: Mapping[str, Any]) -> dict[str, Any]:
+        """What was saved of this process."""
+        saved = training.get("ranks") or [{}]
+        here = ranks()
+        rank = 0 if here is None else here.rank
+        if rank < len(saved):
+            return saved[rank]
+        warnings.warn(
+            f"the checkpoint of step {self.step} was saved by {len(saved)} processes and has no generators or loader of rank {rank}",
+            stacklevel=3,
+        )
+        return {}
+
+    def _warn_of_others(
+        self, given: Mapping[str, tuple[Any, Any]], training: Mapping[str, Any], own: Mapping[str, Any], rng: bool
+    ) -> None:
+        """A training that goes on without a part of its state is not the same."""
+        saved = {"scheduler", "scaler"} & training.keys() | self._ema().keys() | own.keys()
+        asked = {name for name, (value, _) in given.items() if value is not None} | ({"rng"} if rng else set())
+        left = sorted(saved - asked)
+        if left:
+            warnings.warn(f"the checkpoint of step {self.step} also has {', '.join(left)}, which load_into was not given", stacklevel=3)
+

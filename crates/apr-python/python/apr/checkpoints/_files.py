@@ -1,0 +1,174 @@
+"""Tensor files of a checkpoint: what is written into one, and what is read from one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from apr._native import array_in
+from apr.safetensors import SafetensorError
+from apr.safetensors._frameworks import converter
+from apr.structures._read import Reader
+from apr.structures._registry import known_classes
+from apr.structures._schema import SCHEMA_KEY, VERSION, VERSION_KEY, schema_of
+from apr.structures._walk import MAX_NODES
+from apr.structures._write import Writer
+
+from . import _arrays
+
+# A name that no tensor of a file can have.
+_RESERVED = "__metadata__"
+
+
+def free_name(name: str, taken: Mapping[str, Any]) -> str:
+    """The name, with `~2`, `~3` and so on appended if it is taken."""
+    found, count = name, 1
+    while found in taken or found == _RESERVED:
+        count += 1
+        found = f"{name}~{count}"
+    return found
+
+
+@dataclass
+class Part:
+    """What a tensor file is to hold: arrays or `TensorSpec`s, and texts."""
+
+    tensors: Mapping[str, Any]
+    metadata: dict[str, str] | None = None
+    keep: list[Any] = field(default_factory=list)
+    """Where the bytes of specs are."""
+
+    def given(self) -> tuple[Mapping[str, Any], dict[str, str] | None]:
+        return self.tensors, self.metadata
+
+
+def flat(tensors: Mapping[str, Any], copy: bool, aliases: Mapping[str, str] | None = None) -> Part:
+    """Tensors of any framework by name; `aliases` are further names of some of them. With `copy`, nothing of the caller's is kept."""
+    part = Part({}, dict(aliases) if aliases else None)
+    part.tensors = {name: _arrays.stored(name, tensor, copy, part.keep) for name, tensor in tensors.items()}
+    return part
+
+
+def structure(value: Any, copy: bool) -> Part:
+    """Nested data: a structure whose tensors are named by their places."""
+    writer = _PartWriter(copy)
+    try:
+        schema = json.dumps(writer.serialize(value), allow_nan=False)
+    except RecursionError as error:
+        raise writer.error("the data are nested more deeply than Python can follow", "ss-depth") from error
+    tensors = writer.tensors or {"null": np.zeros(1, np.int64)}
+    return Part(tensors, {SCHEMA_KEY: schema, VERSION_KEY: VERSION}, writer.keep)
+
+
+class _PartWriter(Writer):
+    def __init__(self, copy: bool) -> None:
+        super().__init__(known_classes(None), False)
+        self.copy = copy
+        self.keep: list[Any] = []
+
+    def foreign(self, data: Any) -> tuple[str, Any] | None:
+        # By address: arrays of numpy would need `ml_dtypes` for 16-bit floats.
+        return ("torch.Tensor", data) if _arrays.is_torch(data) else super().foreign(data)
+
+    def tensor_name(self) -> str:
+        return free_name(".".join(self._labels) or "value", self.tensors)
+
+    def store(self, array: Any) -> str:
+        name = self.tensor_name()
+        self.tensors[name] = _arrays.stored(name, array, self.copy, self.keep)
+        return name
+
+
+Convert = Callable[["TensorFile", str], Any]
+"""A tensor of a file, by its name, as what the caller wants."""
+
+
+def as_numpy(file: TensorFile, name: str) -> Any:
+    """The tensor as an array of numpy, on the memory of the file."""
+    dtype, shape, start, end = file.table[name]
+    return array_in(file.data, dtype, shape, start, end)
+
+
+def as_framework(framework: str, device: Any) -> Convert:
+    """Tensors of a framework on a device, in the words of `apr.safetensors.safe_open`; on the CPU torch's are on the memory of the file."""
+    if framework in ("np", "numpy"):
+        if device not in (None, "cpu"):
+            raise SafetensorError(f"Device {device} is not supported for framework numpy")
+        return as_numpy
+    convert = converter(framework, "cpu" if device is None else device)
+
+    def tensor(file: TensorFile, name: str) -> Any:
+        dtype, shape, start, end = file.table[name]
+        return convert(memoryview(file.data)[start:end], dtype, shape)
+
+    return tensor
+
+
+class TensorFile:
+    """A tensor file of a checkpoint, in memory and verified."""
+
+    def __init__(
+        self, metadata: dict[str, str] | None, data: bytearray, table: dict[str, tuple[str, list[int], int, int]]
+    ) -> None:
+        self.metadata = metadata or {}
+        self.data = data
+        self.table = table
+
+    @property
+    def is_structure(self) -> bool:
+        return SCHEMA_KEY in self.metadata
+
+    def aliases(self) -> dict[str, str]:
+        """Further names of tensors, with the names that these have in the file."""
+        known = self.table
+        return {name: kept for name, kept in self.metadata.items() if kept in known and name not in known}
+
+    def tensors(self, convert: Convert) -> dict[str, Any]:
+        """All tensors; one with several names is one object."""
+        found = {name: convert(self, name) for name in self.table}
+        return found | {name: found[kept] for name, kept in self.aliases().items()}
+
+    def value(self, convert: Convert) -> Any:
+        """The nested data of a structure, or else the tensors by name. Arrays that were numpy's are so again."""
+        if not self.is_structure:
+            return self.tensors(convert)
+        return _PartReader(self, convert).deserialize(schema_of(self.metadata, MAX_NODES))
+
+
+class _Lazily(Mapping[str, Any]):
+    def __init__(self, file: TensorFile, convert: Convert) -> None:
+        self.file, self.convert = file, convert
+
+    def __getitem__(self, name: str) -> Any:
+        return self.convert(self.file, name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.file.table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.file.table)
+
+    def __len__(self) -> int:
+        return len(self.file.table)
+
+
+class _PartReader(Reader):
+    def __init__(self, file: TensorFile, convert: Convert) -> None:
+        super().__init__(_Lazily(file, convert), _Lazily(file, as_numpy), known_classes(None), MAX_NODES)
+
+    def tensors_of(self, data_type: str) -> Mapping[str, Any]:
+        return self.arrays if data_type == "numpy.ndarray" else self.tensors
+
+
+def are_arrays(value: Any) -> bool:
+    """Whether a value is a mapping from names to arrays and nothing else."""
+    return isinstance(value, Mapping) and all(isinstance(name, str) and _arrays.is_array(item) for name, item in value.items())
+
+
+def listed(names: Iterable[str]) -> str:
+    """Some names, for an error."""
+    names = sorted(names)
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -1,0 +1,104 @@
+"""State of objects: by the methods that optimizers, schedulers, scalers and loaders of many libraries have in common."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+from . import _plain
+
+_PROTOCOLS = (("state_dict", "load_state_dict"), ("get_state", "set_state"))
+
+
+def methods_of(value: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]] | None:
+    """The methods that return and take an object's state, if it has them."""
+    for pair in _PROTOCOLS:
+        get, put = (getattr(value, name, None) for name in pair)
+        if callable(get) and callable(put) and not isinstance(value, type):
+            return get, put
+    return None
+
+
+def state_of(value: Any, special: Callable[[Any], Any] = lambda _: None) -> Any:
+    """The state of an object, or of each object in mappings, lists and tuples; plain data is its own."""
+    found = special(value)
+    if found is not None:
+        return found
+    methods = methods_of(value)
+    if methods is not None:
+        return methods[0]()
+    if isinstance(value, Mapping):
+        return {key: state_of(item, special) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(state_of(item, special) for item in value)
+    return value
+
+
+def load_state(target: Any, state: Any, special: Callable[[Any, Any], bool] = lambda *_: False) -> Any:
+    """Gives objects their state again, and returns them; where there is no object, the state.
+
+    Raises:
+        ValueError: mappings or lists do not have the entries that were saved.
+    """
+    if special(target, state):
+        return target
+    methods = methods_of(target)
+    if methods is not None:
+        methods[1](state)
+        return target
+    if not any(methods_of(item) is not None for item in leaves(target)):
+        return state
+    if isinstance(target, Mapping) and isinstance(state, Mapping) and target.keys() == state.keys():
+        return {key: load_state(item, state[key], special) for key, item in target.items()}
+    if type(target) in (list, tuple) and type(state) in (list, tuple) and len(target) == len(state):
+        return type(target)(load_state(*pair, special) for pair in zip(target, state, strict=True))
+    raise ValueError(f"{type(target).__name__} does not have the entries that were saved")
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """The objects in mappings, lists and tuples."""
+    if methods_of(value) is None and isinstance(value, Mapping):
+        value = tuple(value.values())
+    if type(value) in (list, tuple):
+        for item in value:
+            yield from leaves(item)
+    else:
+        yield value
+
+
+def adapter_of(model: Any) -> ModuleType:
+    """The module for models of this kind: `NAME`, `pack`, `unpack`, `pack_optimizer`, `unpack_optimizer`, `class_name`."""
+    keras = sys.modules.get("keras")
+    if keras is not None and isinstance(model, getattr(keras, "Model", ())):
+        from . import _keras
+
+        return _keras
+    if "torch" in sys.modules:
+        from . import _torch
+
+        if _torch.is_model(model):
+            return _torch
+    if "jax" in sys.modules:
+        from . import _jax
+
+        if _jax.is_module(model) or methods_of(model) is None and _jax.is_tree(model):
+            return _jax
+    return _plain
+
+
+def copies(ema: Any) -> dict[str, Any]:
+    """Averaged weights by name: one copy under the empty name, or several objects under theirs."""
+    if ema is None:
+        return {}
+    is_object = lambda value: methods_of(value) is not None or adapter_of(value).NAME == "keras"  # noqa: E731
+    if isinstance(ema, Mapping) and ema and all(map(is_object, ema.values())):
+        return dict(ema)
+    return {"": ema}
+
+
+def class_name(optimizer: Any) -> str:
+    """The name of an optimizer's class, for people."""
+    is_data = optimizer is None or isinstance(optimizer, (Mapping, list, tuple))
+    return "" if is_data else type(optimizer).__name__

@@ -1,0 +1,545 @@
+"""Checkpoints of trainings, with objects that have the methods of torch's and arrays of numpy: what needs no framework."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import pickle
+import random
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import apr
+from apr import structures
+from apr.checkpoints import _folder
+from apr.safetensors import SafetensorError
+from apr.safetensors.numpy import load_file
+
+N_STEPS = 12
+
+
+class Model:
+    """A linear map with a counter that no array holds."""
+
+    def __init__(self, seed: int) -> None:
+        generator = np.random.default_rng(seed)
+        self.w = generator.normal(size=(4, 3))
+        self.b = np.zeros(3, np.float32)
+        self.seen = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"w": self.w, "b": self.b, "seen": self.seen}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.w[:], self.b[:] = state["w"], state["b"]
+        self.seen = state["seen"]
+
+
+class Momentum:
+    """An optimizer whose state is nested as torch's."""
+
+    def __init__(self, model: Model, lr: float) -> None:
+        self.model = model
+        self.state: dict[str, Any] = {}
+        self.groups = [{"lr": lr, "betas": (0.9, 0.5), "names": ["w", "b"], "nesterov": False, "maximize": None}]
+
+    def step(self, grads: dict[str, np.ndarray]) -> None:
+        for group in self.groups:
+            for name in group["names"]:
+                value = getattr(self.model, name)
+                entry = self.state.setdefault(name, {"step": np.float32(0), "moment": np.zeros_like(value)})
+                entry["step"] = np.float32(entry["step"] + 1)
+                entry["moment"] = group["betas"][0] * entry["moment"] + grads[name].astype(value.dtype)
+                value -= (group["lr"] / entry["step"] * entry["moment"]).astype(value.dtype)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"state": self.state, "param_groups": self.groups}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.state, self.groups = state["state"], state["param_groups"]
+
+
+class Schedule:
+    def __init__(self, optimizer: Momentum) -> None:
+        self.optimizer, self.at, self.best = optimizer, 0, float("inf")
+
+    def step(self, loss: float) -> None:
+        self.at += 1
+        self.best = min(self.best, loss)
+        self.optimizer.groups[0]["lr"] *= 0.9
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"at": self.at, "best": self.best}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.at, self.best = state["at"], state["best"]
+
+
+class Loader:
+    """Batches in an order of its own, with the methods of other libraries."""
+
+    def __init__(self, seed: int) -> None:
+        self.generator, self.left = random.Random(seed), []
+
+    def next(self) -> list[int]:
+        if not self.left:
+            self.left = list(range(20))
+            self.generator.shuffle(self.left)
+        return [self.left.pop() for _ in range(5)]
+
+    def get_state(self) -> bytes:
+        return json.dumps([self.generator.getstate(), self.left]).encode()
+
+    def set_state(self, state: bytes) -> None:
+        (version, numbers, gauss), self.left = json.loads(state)
+        self.generator.setstate((version, tuple(numbers), gauss))
+
+
+class Training:
+    """Everything that a training is made of."""
+
+    def __init__(self, seed: int) -> None:
+        random.seed(seed)
+        np.random.seed(seed)
+        self.model = Model(seed)
+        self.optimizer = Momentum(self.model, 0.1 + seed)
+        self.schedule = Schedule(self.optimizer)
+        self.average = Model(seed)
+        self.loader = Loader(seed)
+        self.noise = np.random.default_rng(seed)
+        self.old_noise = np.random.RandomState(seed)
+        self.choice = random.Random(seed)
+        self.losses: list[float] = []
+
+    def step(self) -> None:
+        rows = np.array(self.loader.next(), float)[:, None] + self.noise.normal(size=(5, 4)) + self.old_noise.normal(size=(5, 4))
+        rows *= random.random() + np.random.rand() + self.choice.gauss(0, 1)
+        out = rows @ self.model.w + self.model.b
+        loss = float((out**2).mean()) / 1e3
+        self.optimizer.step({"w": rows.T @ out / 1e5, "b": out.mean(0) / 1e3})
+        self.model.seen += 5
+        self.schedule.step(loss)
+        self.average.w = 0.9 * self.average.w + 0.1 * self.model.w
+        self.losses.append(loss)
+
+    def parts(self) -> dict[str, Any]:
+        generators = {"noise": self.noise, "old": self.old_noise, "choice": self.choice}
+        return {"scheduler": self.schedule, "ema": self.average, "loader": self.loader, "generators": generators}
+
+
+def test_a_training_that_stopped_goes_on_to_the_bit(tmp_path):
+    stop = random.SystemRandom().randrange(1, N_STEPS)
+    whole = Training(0)
+    checkpoints = apr.Checkpoints(tmp_path)
+    for step in range(N_STEPS):
+        if step == stop:
+            checkpoints.save(step, whole.model, whole.optimizer, {"loss": whole.losses[-1]}, extra={"epoch": 3}, **whole.parts())
+        whole.step()
+    resumed = Training(99)
+    checkpoint = checkpoints.resume()
+    assert (checkpoint.step, checkpoint.model_class, checkpoint.optimizer_class) == (stop, "Model", "Momentum")
+    restored = checkpoint.load_into(resumed.model, resumed.optimizer, **resumed.parts())
+    assert restored.model is resumed.model and restored.optimizer is resumed.optimizer and restored.ema is resumed.average
+    for _ in range(stop, N_STEPS):
+        resumed.step()
+    assert resumed.losses == whole.losses[stop:], f"stopped at {stop}"
+    assert np.array_equal(resumed.model.w, whole.model.w) and np.array_equal(resumed.average.w, whole.average.w)
+    assert (resumed.model.seen, resumed.schedule.best) == (whole.model.seen, whole.schedule.best)
+    assert checkpoint.extra == {"epoch": 3} and checkpoint.metrics == {"loss": whole.losses[stop - 1]}
+    group = resumed.optimizer.groups[0]
+    assert type(group["betas"]) is tuple and group["nesterov"] is False and group["maximize"] is None
+
+
+def saved(tmp_path: Path, **more: Any) -> tuple[apr.Checkpoints, Training]:
+    training = Training(1)
+    for _ in range(3):
+        training.step()
+    checkpoints = apr.Checkpoints(tmp_path)
+    checkpoints.save(3, training.model, training.optimizer, {"loss": 0.5}, **training.parts(), **more)
+    return checkpoints, training
+
+
+def test_the_files_are_safetensors_and_json_that_others_open(tmp_path):
+    checkpoints, training = saved(tmp_path)
+    folder = tmp_path / "step_3"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "ema.safetensors",
+        "manifest.json",
+        "meta.json",
+        "model.safetensors",
+        "optimizer.json",
+        "optimizer.safetensors",
+        "training.safetensors",
+    ]
+    meta = json.loads((folder / "meta.json").read_text())
+    assert (meta["format_version"], meta["parts"], "framework" in meta) == ("1.1", ["ema", "training"], False)
+    assert np.array_equal(load_file(folder / "model.safetensors")["w"], training.model.w)
+    assert sorted(load_file(folder / "optimizer.safetensors")) == [
+        "state.b.moment",
+        "state.b.step",
+        "state.w.moment",
+        "state.w.step",
+    ]
+    assert (folder / "optimizer.json").read_text() == "{}"
+    optimizer = structures.load_file(folder / "optimizer.safetensors")
+    assert optimizer["param_groups"] == training.optimizer.groups and optimizer["state"]["w"]["step"] == 3
+    state = structures.load_file(folder / "training.safetensors")
+    assert state["model"] == {"values": {"seen": 15}} and state["scheduler"]["at"] == 3
+    assert sorted(state["ranks"][0]) == ["generators", "loader", "rng"]
+    assert state["ranks"][0]["rng"]["python"]["state"].dtype == np.uint32
+    assert apr.scan(folder).is_safe
+
+
+def test_nothing_is_pickled(tmp_path, monkeypatch):
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("pickled")
+
+    for name in ("dump", "dumps", "load", "loads", "Pickler", "Unpickler"):
+        monkeypatch.setattr(pickle, name, refuse)
+    checkpoints, training = saved(tmp_path)
+    checkpoints.load(3).load_into(training.model, training.optimizer, **training.parts())
+
+
+def test_same_training_same_bytes(tmp_path):
+    for name in ("a", "b"):
+        saved(tmp_path / name)
+    for path in (tmp_path / "a" / "step_3").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / "step_3" / path.name).read_bytes(), path.name
+
+
+def test_what_somebody_wrote_into_is_refused_by_name(tmp_path):
+    checkpoints, training = saved(tmp_path)
+    for path in sorted((tmp_path / "step_3").iterdir()):
+        good = path.read_bytes()
+        for at in (0, len(good) // 2, len(good) - 1):
+            path.write_bytes(good[:at] + bytes([good[at] ^ 4]) + good[at + 1 :])
+            with pytest.raises(SafetensorError) as caught:
+                checkpoints.load(3)
+            assert path.name == "manifest.json" or caught.value.code == "sm-checksum-mismatch" and path.name in str(caught.value)
+            assert checkpoints.resume() is None
+        path.write_bytes(good)
+    (tmp_path / "step_3" / "notes.txt").write_text("hello")
+    with pytest.raises(SafetensorError, match=r"notes\.txt.* is not listed"):
+        checkpoints.load(3)
+
+
+def rewrite_meta(folder: Path, **changes: Any) -> None:
+    """Changes a description, and the manifest with it."""
+    path = folder / "meta.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["meta.json"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_later_minor_versions_are_read_and_major_ones_refused(tmp_path):
+    checkpoints, training = saved(tmp_path)
+    rewrite_meta(tmp_path / "step_3", format_version="1.7", later={"a": 1})
+    checkpoints.load(3).load_into(training.model, training.optimizer, **training.parts())
+    rewrite_meta(tmp_path / "step_3", format_version="2.0")
+    with pytest.raises(SafetensorError, match=r"format version 2\.0, this release reads 1\.x") as caught:
+        checkpoints.load(3)
+    assert caught.value.code == "sm-version"
+
+
+def test_what_a_checkpoint_lacks_is_said_before_anything_is_filled(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path)
+    training = Training(2)
+    checkpoints.save(1, training.model)
+    other = Training(3)
+    before = other.model.w.copy()
+    with pytest.raises(ValueError, match="step 1 has no optimizer, scheduler, loader, generators, ema"):
+        checkpoints.load(1).load_into(other.model, other.optimizer, **other.parts())
+    assert np.array_equal(other.model.w, before)
+    checkpoints.load(1).load_into(other.model)
+    assert np.array_equal(other.model.w, training.model.w)
+
+
+def test_a_training_that_leaves_out_a_part_is_warned(tmp_path):
+    checkpoints, training = saved(tmp_path)
+    with pytest.warns(UserWarning, match="step 3 also has ema, generators, loader, scheduler, which"):
+        checkpoints.load(3).load_into(training.model, training.optimizer)
+    with pytest.warns(UserWarning, match="also has rng"):
+        checkpoints.load(3).load_into(training.model, training.optimizer, rng=False, **training.parts())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        state = random.getstate()
+        checkpoints.load(3).load_into(training.model)
+        assert random.getstate() == state, "weights alone leave the generators as they are"
+        checkpoints.load(3).load_into(training.model, training.optimizer, **training.parts())
+
+
+def test_a_generator_gets_the_state_of_its_own_kind(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path)
+    checkpoints.save(1, {"w": np.ones(1)}, generators={"a": np.random.default_rng(0)})
+    checkpoint = checkpoints.load(1)
+    for generator in (random.Random(), np.random.Generator(np.random.SFC64(1))):
+        with pytest.raises(ValueError):
+            checkpoint.load_into({"w": np.ones(1)}, generators={"a": generator})
+    with pytest.raises(ValueError, match="no generator 'b'"):
+        checkpoint.load_into({"w": np.ones(1)}, generators={"b": np.random.default_rng(0)})
+    with pytest.raises(TypeError, match="generator 'a' is a int"):
+        checkpoints.save(2, {"w": np.ones(1)}, generators={"a": 7})
+    for kind in (np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64, np.random.PCG64DXSM):
+        generator = np.random.Generator(kind(3))
+        checkpoints.save(10 + (step := len(checkpoints.steps())), {"w": np.ones(1)}, generators={"a": generator})
+        expected = generator.normal(size=3)
+        other = np.random.Generator(kind(4))
+        checkpoints.load(10 + step).load_into({}, generators={"a": other})
+        assert np.array_equal(other.normal(size=3), expected)
+
+
+def test_several_objects_are_saved_in_lists_and_mappings(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path)
+    one, two = Training(1), Training(2)
+    for training in (one, two):
+        training.step()
+    parts = {"scheduler": [one.schedule, two.schedule], "ema": {"fast": one.average, "slow": two.average}}
+    checkpoints.save(1, one.model, {"g": one.optimizer, "d": two.optimizer}, **parts)
+    assert json.loads((tmp_path / "step_1" / "meta.json").read_text())["parts"] == ["ema.fast", "ema.slow", "training"]
+    three, four = Training(3), Training(4)
+    parts = {"scheduler": [three.schedule, four.schedule], "ema": {"fast": three.average, "slow": four.average}}
+    checkpoint = checkpoints.load(1)
+    checkpoint.load_into(three.model, {"g": three.optimizer, "d": four.optimizer}, **parts)
+    assert four.optimizer.groups == two.optimizer.groups and four.schedule.best == two.schedule.best
+    assert np.array_equal(four.average.w, two.average.w) and sorted(checkpoint.ema) == ["fast", "slow"]
+    for optimizers, schedules in (({"g": three.optimizer}, parts["scheduler"]), ({"g": three.optimizer, "d": four.optimizer}, [three.schedule])):
+        with pytest.raises(ValueError, match="does not have the entries that were saved"):
+            checkpoint.load_into(three.model, optimizers, scheduler=schedules, ema=parts["ema"])
+
+
+def test_names_that_are_taken_get_a_number(tmp_path):
+    state = {"a.b": np.ones(1), "a": {"b": np.zeros(1)}, "__metadata__": np.ones(2), 7: [np.ones(3)]}
+    checkpoints = apr.Checkpoints(tmp_path)
+    checkpoints.save(1, {"w": np.ones(1)}, extra=state)
+    assert sorted(load_file(tmp_path / "step_1" / "training.safetensors")) == [
+        "extra.7.0",
+        "extra.__metadata__",
+        "extra.a.b",
+        "extra.a.b~2",
+    ]
+    extra = checkpoints.load(1).extra
+    assert np.array_equal(extra["a"]["b"], [0.0]) and np.array_equal(extra["a.b"], [1.0]) and list(extra) == list(state)
+
+
+def test_what_cannot_be_saved_is_refused_and_leaves_nothing(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path / "run")
+    model = {"w": np.ones(2)}
+    for more, error in (
+        ({"extra": object()}, structures.UnsupportedTypeError),
+        ({"scheduler": {1: 0, "1": 0}}, structures.StructureError),
+        ({"optimizer": {"m": np.ones(1, object)}}, SafetensorError),
+        ({"optimizer": {"state": {0: lambda: 0}}}, structures.UnsupportedTypeError),
+        ({"metrics": {"loss": "high"}}, ValueError),
+        ({"ema": {"../x": Model(1)}}, SafetensorError),
+        ({"other_ranks": "run"}, ValueError),
+    ):
+        with pytest.raises(error):
+            checkpoints.save(1, model, **more)
+    with pytest.raises(TypeError, match="a list cannot be saved as a model"):
+        checkpoints.save(1, [np.ones(2)])
+    assert not (tmp_path / "run").exists() or not list((tmp_path / "run").iterdir())
+
+
+def test_an_asynchronous_save_has_the_values_of_its_time(tmp_path):
+    training = Training(5)
+    training.step()
+    expected = {name: np.array(value) for name, value in training.model.state_dict().items()}
+    moment = training.optimizer.state["w"]["moment"].copy()
+    with apr.Checkpoints(tmp_path) as checkpoints:
+        path = checkpoints.save(1, training.model, training.optimizer, asynchronous=True, **training.parts())
+        assert path == tmp_path / "step_1"
+        training.model.w += 1
+        training.model.b += 1
+        training.optimizer.state["w"]["moment"] += 1
+        training.noise.normal(size=100)
+    checkpoint = checkpoints.load(1)
+    assert np.array_equal(checkpoint.model["w"], expected["w"]) and np.array_equal(checkpoint.model["b"], expected["b"])
+    assert np.array_equal(checkpoint.optimizer["state"]["w"]["moment"], moment)
+
+
+def test_errors_of_an_asynchronous_save_surface_later(tmp_path, capfd):
+    checkpoints = apr.Checkpoints(tmp_path)
+    model = {"w": np.ones(2)}
+    for step in (1, 1):
+        checkpoints.save(step, model, asynchronous=True)
+    with pytest.raises(OSError, match="exists"):
+        checkpoints.save(2, model)
+    assert checkpoints.steps() == [1], "the save that told the error has not saved"
+    checkpoints.save(2, model, asynchronous=True)
+    checkpoints.wait()
+    checkpoints.save(2, model, asynchronous=True)
+    with pytest.raises(OSError, match="exists"):
+        checkpoints.wait()
+    checkpoints.wait()
+    # What cannot be saved at all is told at once.
+    with pytest.raises(structures.UnsupportedTypeError):
+        checkpoints.save(3, model, extra=object(), asynchronous=True)
+    checkpoints.save(2, model, asynchronous=True)
+    checkpoints._background._thread.join()
+    del checkpoints
+    gc.collect()
+    assert "a checkpoint was not saved" in capfd.readouterr().err
+
+
+def test_rules_keep_the_best_and_the_newest(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path, keep_last=2, keep_best=["1:val_loss", "1:acc:max"], keep_every=5)
+    model = {"w": np.ones(1)}
+    losses = [0.9, 0.1, 0.5, float("nan"), 0.4, 0.8, 0.3, 0.2]
+    for step, loss in enumerate(losses, 1):
+        checkpoints.save(step, model, metrics={"val_loss": loss, "acc": step % 4})
+    assert checkpoints.steps() == [2, 5, 7, 8]
+    assert checkpoints.prune(keep_best="1:acc", dry_run=True) == [2, 5]
+    assert checkpoints.prune(keep_best="1:acc") == [2, 5]
+    assert checkpoints.steps() == [7, 8], "the newest stays"
+    with pytest.raises(SafetensorError, match='no checkpoint has the metric "los"') as caught:
+        checkpoints.prune(keep_best="1:los:min")
+    assert caught.value.code == "sm-no-metric"
+    with pytest.raises(ValueError, match="needs a rule"):
+        checkpoints.prune()
+    for rule in ("1:top1", "best", "0:loss"):
+        with pytest.raises(SafetensorError) as caught:
+            apr.Checkpoints(tmp_path, keep_best=rule)
+        assert caught.value.code == "sm-keep-rule"
+
+
+def test_nothing_goes_until_the_metric_was_measured(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path, keep_best="1:val_loss")
+    for step in range(4):
+        checkpoints.save(step, {"w": np.ones(1)})
+    assert checkpoints.steps() == [0, 1, 2, 3]
+    checkpoints.save(4, {"w": np.ones(1)}, metrics={"val_loss": 1})
+    assert checkpoints.steps() == [4]
+
+
+def test_frameworks_that_are_not_there_are_named(tmp_path):
+    checkpoints, _ = saved(tmp_path)
+    rewrite_meta(tmp_path / "step_3", framework="torch")
+    try:
+        import torch  # noqa: F401
+    except ModuleNotFoundError:
+        with pytest.raises(ModuleNotFoundError, match="framework='np'"):
+            checkpoints.load(3).model  # noqa: B018
+    assert isinstance(checkpoints.load(3, framework="np").model["w"], np.ndarray)
+    with pytest.raises(SafetensorError, match="Device cuda is not supported"):
+        checkpoints.load(3, framework="np", device="cuda").model  # noqa: B018
+
+
+class Group:
+    """Two processes as two threads: what `_ranks.Ranks` does with torch."""
+
+    def __init__(self, rank: int, shared: dict[str, Any]) -> None:
+        self.rank, self.count, self.shared = rank, 2, shared
+
+    def gather(self, value: Any) -> list[Any]:
+        self.shared[self.rank] = value
+        self.shared["barrier"].wait(10)
+        return [self.shared[0], self.shared[1]]
+
+    def agree(self, failed: bool) -> bool:
+        if self.rank == 0:
+            self.shared["failed"] = failed
+        self.shared["barrier"].wait(10)
+        found = self.shared["failed"]
+        self.shared["barrier"].wait(10)
+        return found
+
+
+@pytest.fixture
+def two_ranks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Runs a function in two threads that are the processes of a training; what each raised, or None."""
+    here = threading.local()
+    for module in (_folder, apr.checkpoints._checkpoint):
+        monkeypatch.setattr(module, "ranks", lambda: getattr(here, "group", None))
+
+    def both(work: Any) -> list[BaseException | None]:
+        shared: dict[str, Any] = {"barrier": threading.Barrier(2)}
+        raised: list[BaseException | None] = [None, None]
+
+        def run(rank: int) -> None:
+            here.group = Group(rank, shared)
+            try:
+                work(rank)
+            except BaseException as error:  # noqa: BLE001
+                raised[rank] = error
+
+        threads = [threading.Thread(target=run, args=(rank,)) for rank in (0, 1)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return raised
+
+    return both
+
+
+def test_rank_0_writes_and_every_rank_gets_its_own_state(tmp_path, two_ranks):
+    trainings = [Training(1), Training(2)]
+    for training in trainings:
+        training.step()
+    expected = [np.random.Generator(type(training.noise.bit_generator)()) for training in trainings]
+    for copy, training in zip(expected, trainings, strict=True):
+        copy.bit_generator.state = training.noise.bit_generator.state
+
+    def save(rank: int) -> None:
+        training = trainings[rank]
+        apr.Checkpoints(tmp_path).save(1, training.model, loader=training.loader, generators={"noise": training.noise})
+
+    assert two_ranks(save) == [None, None]
+    assert apr.Checkpoints(tmp_path).steps() == [1]
+
+    def load(rank: int) -> None:
+        training = Training(7)
+        apr.Checkpoints(tmp_path).load(1).load_into(training.model, loader=training.loader, generators={"noise": training.noise})
+        assert training.loader.left == trainings[rank].loader.left
+        assert np.array_equal(training.noise.normal(size=3), expected[rank].normal(size=3))
+        assert np.array_equal(training.model.w, trainings[0].model.w)
+
+    assert two_ranks(load) == [None, None]
+
+
+def test_an_error_of_rank_0_ends_the_others_too(tmp_path, two_ranks):
+    def save(rank: int) -> None:
+        apr.Checkpoints(tmp_path).save(1, {"w": np.ones(1)}, extra=object())
+
+    first, second = two_ranks(save)
+    assert isinstance(first, structures.UnsupportedTypeError)
+    assert isinstance(second, RuntimeError) and "rank 0 could not save the checkpoint of step 1" in str(second)
+
+    def late(rank: int) -> None:
+        checkpoints = apr.Checkpoints(tmp_path)
+        for step in (5, 5, 6):
+            checkpoints.save(step, {"w": np.ones(1)}, asynchronous=True)
+
+    first, second = two_ranks(late)
+    assert isinstance(first, OSError) and "earlier checkpoint" in str(second)
+
+
+def test_other_ranks_may_skip(tmp_path, two_ranks):
+    def save(rank: int) -> None:
+        checkpoints = apr.Checkpoints(tmp_path)
+        if rank == 0:
+            checkpoints.save(1, {"w": np.ones(1)}, generators={"a": np.random.default_rng(1)}, other_ranks="skip")
+        else:
+            assert checkpoints.save(1, {"w": np.ones(1)}, other_ranks="skip") == tmp_path / "step_1"
+
+    assert two_ranks(save) == [None, None]
+
+    def load(rank: int) -> None:
+        checkpoint = apr.Checkpoints(tmp_path).load(1)
+        if rank == 0:
+            checkpoint.load_into({}, generators={"a": np.random.default_rng()})
+        else:
+            with warnings.catch_warnings(record=True) as told, pytest.raises(ValueError, match="no generators"):
+                warnings.simplefilter("always")
+                checkpoint.load_into({}, generators={"a": np.random.default_rng()})
+            assert "saved by 1 processes" in str(told[0].message)
+
+    assert two_ranks(load) == [None, None]
