@@ -7,14 +7,17 @@ use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
 use st_core::{Dtype, TensorView};
-use st_structures::{ErrorKind, Limits, SCHEMA_KEY, Structure, Tensor, VERSION, VERSION_KEY, from_bytes};
+use st_structures::{ErrorKind, Limits, Outline, SCHEMA_KEY, Structure, Tensor, VERSION, VERSION_KEY, from_bytes};
 
 fuzz_target!(|input: &[u8]| {
     for file in apr_fuzz::files(input) {
         check(&file);
     }
     if let Ok(schema) = core::str::from_utf8(input) {
-        check(&file(schema));
+        let file = file(schema);
+        check(&file);
+        let outline = Outline::from_schema(schema, &Limits::DEFAULT);
+        assert!(outline.is_ok() || Structure::from_bytes(&file).is_err(), "what is read has an outline");
     }
 });
 

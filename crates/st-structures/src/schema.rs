@@ -11,15 +11,15 @@ pub const VERSION_KEY: &str = "_safestructures_schema_version_";
 pub const VERSION: &str = "1.0.0";
 
 /// Field of a node: its type.
-const DATA_TYPE: &str = "data_type";
+pub(crate) const DATA_TYPE: &str = "data_type";
 /// Field of a node: what it holds.
-const VALUE: &str = "value";
+pub(crate) const VALUE: &str = "value";
 /// Field of a dict: the nodes of its keys.
-const KEYS: &str = "keys";
+pub(crate) const KEYS: &str = "keys";
 /// Field of an enum, a named tuple, a registered dataclass.
-const NAME: &str = "name";
+pub(crate) const NAME: &str = "name";
 /// Field of an enum.
-const VARIANT: &str = "variant";
+pub(crate) const VARIANT: &str = "variant";
 /// Field of a deque.
 const MAXLEN: &str = "maxlen";
 /// Field of a defaultdict.
@@ -40,8 +40,8 @@ const DICT: &str = "dict";
 const DATACLASS: &str = "SafestructuresDataclass";
 
 // Ours. They name no builtin of Python and have no dot: safestructures refuses them, and nothing can be imported by them.
-const BYTES: &str = "apr:bytes";
-const SCALAR: &str = "apr:scalar";
+pub(crate) const BYTES: &str = "apr:bytes";
+pub(crate) const SCALAR: &str = "apr:scalar";
 const FROZEN_SET: &str = "apr:frozenset";
 const DEQUE: &str = "apr:deque";
 const ORDERED_DICT: &str = "apr:OrderedDict";

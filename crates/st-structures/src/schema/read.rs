@@ -30,16 +30,22 @@ pub(crate) fn read<'data>(
     limits: &Limits,
 ) -> Result<Node<'data>, Error> {
     let depth = limits.depth.min(MAX_DEPTH);
-    let too_deep = ErrorKind::TooDeep { limit: depth };
-    let too_many = ErrorKind::TooMany { limit: limits.nodes };
+    let (too_deep, too_many) =
+        (ErrorKind::TooDeep { limit: depth }, ErrorKind::TooMany { limit: limits.nodes });
+    let json = json(text, limits)?;
+    Reader { tensors, nodes_left: limits.nodes, too_deep, too_many }.node(json, depth)
+}
+
+/// The text of a schema as JSON, within the limits.
+pub(crate) fn json<'t>(text: &'t str, limits: &Limits) -> Result<Json<'t>, Error> {
+    let depth = limits.depth.min(MAX_DEPTH);
     // A node and the array or object around its children are two levels of JSON.
     let json = parse(text, 2 * u16::from(depth) + 1, VALUES_PER_NODE * u64::from(limits.nodes));
-    let json = json.map_err(|error| match error {
-        JsonError::Depth => Error::from(too_deep.clone()),
-        JsonError::Count => Error::from(too_many.clone()),
+    json.map_err(|error| match error {
+        JsonError::Depth => ErrorKind::TooDeep { limit: depth }.into(),
+        JsonError::Count => ErrorKind::TooMany { limit: limits.nodes }.into(),
         JsonError::Syntax(error) => error,
-    })?;
-    Reader { tensors, nodes_left: limits.nodes, too_deep, too_many }.node(json, depth)
+    })
 }
 
 struct Reader<'r, 'data> {
