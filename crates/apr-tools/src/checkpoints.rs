@@ -4,13 +4,14 @@
 use alloc::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde_json::Value;
-use st_mmap::Checkpoints;
+use st_mmap::{Checkpoints, ErrorKind, FormatVersion, LoadOptions, Verification};
 
 use crate::code_files::{self, Contents};
 use crate::error::Failure;
-use crate::input;
+use crate::input::{self, Model, Rules};
 
 /// Prefix of the names of a trainer's folders, before the step.
 const TRAINER_PREFIX: &str = "checkpoint-";
@@ -57,6 +58,11 @@ pub(crate) struct About {
     pub(crate) metrics: BTreeMap<String, f64>,
     pub(crate) model_class: Option<String>,
     pub(crate) optimizer_class: Option<String>,
+    pub(crate) framework: Option<String>,
+    pub(crate) parts: Vec<String>,
+    pub(crate) format_version: Option<FormatVersion>,
+    /// When its folder was made.
+    pub(crate) modified: Option<SystemTime>,
     pub(crate) has_manifest: bool,
     /// The files in its folder.
     pub(crate) contents: Contents,
@@ -92,8 +98,20 @@ impl Checkpoint {
         if !folder.is_dir() || input::holds_model(folder) {
             return Vec::new();
         }
+        Self::all_in(folder).unwrap_or_default()
+    }
+
+    /// The checkpoints in a folder by layout and step, whatever else it holds.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be listed.
+    pub(crate) fn all_in(folder: &Path) -> Result<Vec<Self>, Failure> {
         let mut found = Vec::new();
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        for entry in
+            fs::read_dir(folder).map_err(|error| Failure::io("cannot list the folder", folder, &error))?
+        {
+            let entry = entry.map_err(|error| Failure::io("cannot list the folder", folder, &error))?;
             // Links are not followed, as the library does not follow them.
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             if let Some((layout, step)) = entry.file_name().to_str().and_then(meaning).filter(|_| is_folder) {
@@ -102,7 +120,37 @@ impl Checkpoint {
             }
         }
         found.sort_unstable_by_key(|checkpoint| (checkpoint.layout, checkpoint.step));
-        found
+        Ok(found)
+    }
+
+    /// Opens a checkpoint `step_N`, whose files are verified then.
+    ///
+    /// # Errors
+    ///
+    /// Why it is refused.
+    pub(crate) fn load(
+        &self,
+        rules: &Rules,
+        verification: Verification,
+    ) -> Result<st_mmap::Checkpoint, Failure> {
+        let options = LoadOptions { verification, read: rules.safetensors };
+        self.folder().load_with(self.step, &options).map_err(|error| accepting(error.into()))
+    }
+
+    /// Verifies the files of a checkpoint; of a trainer's the headers, where no manifest is demanded.
+    ///
+    /// # Errors
+    ///
+    /// Why it is refused.
+    pub(crate) fn verify(&self, rules: &Rules, verification: Verification) -> Result<(), Failure> {
+        match (self.layout, verification) {
+            (Layout::Steps, _) => self.load(rules, verification).map(drop),
+            (Layout::Trainer, Verification::Required) => {
+                let error = st_mmap::Error::from(ErrorKind::MissingManifest);
+                Err(accepting(Failure::from(error).in_file(&self.path)))
+            }
+            (Layout::Trainer, _) => Model::open(&self.path, rules).map(drop),
+        }
     }
 
     /// Name of its folder.
@@ -120,7 +168,8 @@ impl Checkpoint {
 
     /// Its metadata, not verified.
     pub(crate) fn about(&self) -> About {
-        let mut about = About { contents: code_files::formats(&self.path), ..About::default() };
+        let modified = fs::metadata(&self.path).and_then(|found| found.modified()).ok();
+        let mut about = About { contents: code_files::formats(&self.path), modified, ..About::default() };
         match self.layout {
             Layout::Trainer => about.metrics = trainer_metrics(&self.path.join(TRAINER_STATE)),
             Layout::Steps => {
@@ -133,11 +182,25 @@ impl Checkpoint {
                         about.metrics = meta.metrics().clone();
                         about.model_class = class(meta.model_class());
                         about.optimizer_class = class(meta.optimizer_class());
+                        about.framework = class(meta.framework());
+                        about.parts = meta.parts().to_vec();
+                        about.format_version = Some(meta.format_version());
                     }
                 }
             }
         }
         about
+    }
+}
+
+/// With the option that accepts checkpoints without a manifest.
+fn accepting(failure: Failure) -> Failure {
+    match failure.code() {
+        "sm-missing-manifest" => failure.help(
+            "go back to a checkpoint that has one; or accept this one with --allow-missing-manifest, if you know where it \
+             comes from",
+        ),
+        _ => failure,
     }
 }
 

@@ -10,7 +10,7 @@ use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches, Parser, S
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
-    check, compatible, completions, convert, decrypt, demo, diff, distill, dump, embed, encrypt, explain,
+    check, checkpoint, compatible, completions, convert, decrypt, demo, diff, distill, dump, embed, encrypt, explain,
     export, inspect, key, keygen, license, man, open, predict, quantize, rekey, scan, score, seal, shard,
     sign, size, tensors, train, unshard, verify,
 };
@@ -143,6 +143,7 @@ commands! {
     Tensors, tensors, "tensors", "List the tensors of a model in file order";
     Dump, dump, "dump", "Print the values of a tensor, or write them as CSV or NumPy";
     Check, check, "check", "Validate model files, sharded models and checkpoints";
+    Checkpoint, checkpoint, "checkpoint", "List, verify, resume, prune and compare the checkpoints of a training";
     Scan, scan, "scan", "Say what loading model files would run, without running it";
     Diff, diff, "diff", "Compare two models tensor by tensor, and their metadata";
     Compatible, compatible, "compatible", "Say whether a model file may replace another, and why not";

@@ -1,6 +1,7 @@
 //! The commands, one module each.
 
 pub(crate) mod check;
+pub(crate) mod checkpoint;
 pub(crate) mod compatible;
 pub(crate) mod completions;
 pub(crate) mod convert;

@@ -1,7 +1,8 @@
-//! The terminal: output streams, escaping, sizes, tables and trees.
+//! The terminal: output streams, escaping, sizes, tables, trees and charts.
 
 mod console;
 
+pub(crate) mod chart;
 pub(crate) mod escape;
 pub(crate) mod human;
 pub(crate) mod number;

@@ -10,7 +10,7 @@ use alloc::rc::Rc;
 use std::path::{Path, PathBuf};
 
 use st_core::ShardProblem;
-use st_mmap::{LoadOptions, Verification};
+use st_mmap::Verification;
 
 use crate::args::{CompatArg, TrustedArg};
 use crate::checkpoints::{Checkpoint, Layout};
@@ -261,15 +261,7 @@ fn sound(source: Source, rules: &Rules, console: &Console) -> Result<Sound, Refu
 }
 
 fn verify(checkpoint: &Checkpoint, rules: &Rules, verification: Verification) -> Result<Sound, Failure> {
-    let options = LoadOptions { verification, read: rules.safetensors };
-    let loaded = checkpoint.folder().load_with(checkpoint.step, &options).map_err(Failure::from);
-    let loaded = loaded.map_err(|failure| match failure.code() {
-        "sm-missing-manifest" => failure.help(
-            "go back to a checkpoint that has one; or accept this one with --allow-missing-manifest, if you know where it \
-             comes from",
-        ),
-        _ => failure,
-    })?;
+    let loaded = checkpoint.load(rules, verification)?;
     let header = loaded.model().header();
     let (tensors, bytes) = (header.len() as u64, header.data_len());
     let verified = loaded.is_verified().then(|| loaded.files().len());

@@ -1,7 +1,7 @@
 //! `apr diff`: compares two models, tensor by tensor, in bounded memory.
 
 mod compare;
-mod report;
+pub(crate) mod report;
 
 use alloc::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use model_file::entries;
 
 use self::compare::Change;
 pub(crate) use self::compare::compare;
+use self::report::Shown;
 use crate::args::{CompatArg, TrustedArg};
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{Model, Tensor};
@@ -50,7 +51,7 @@ pub(crate) struct Args {
 }
 
 /// What was found.
-struct Comparison<'m> {
+pub(crate) struct Comparison<'m> {
     a: &'m Path,
     b: &'m Path,
     tensors: Vec<Entry<'m>>,
@@ -90,19 +91,16 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     let rules = args.trusted.apply(args.compat.rules()).with_unchecked_signatures();
     let (a, b) = (Model::open(path_a, &rules)?, Model::open(path_b, &rules)?);
-    let comparison = Comparison {
-        a: path_a,
-        b: path_b,
-        tensors: compare_tensors(&a, &b, console)?,
-        metadata: if args.ignore_metadata { None } else { Some(compare_metadata(&a, &b)?) },
-    };
+    let mut comparison = Comparison::new((path_a, &a), (path_b, &b), console)?;
+    if args.ignore_metadata {
+        comparison.metadata = None;
+    }
     console.finished("compared");
     let exit = if comparison.is_equal() { Exit::Success } else { Exit::Different };
     let printed = if console.is_json() {
         report::json(&comparison, console)
     } else {
-        let shown = if args.all { report::Shown::All } else { report::Shown::Differences };
-        report::text(&comparison, shown, console)
+        report::text(&comparison, Shown::of(args.all), console)
     };
     match printed {
         // The exit status does not depend on whether the whole report is read.
@@ -112,8 +110,22 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
 }
 
-impl Comparison<'_> {
-    fn is_equal(&self) -> bool {
+impl<'m> Comparison<'m> {
+    /// Compares tensors and metadata of two models.
+    ///
+    /// # Errors
+    ///
+    /// If one of them cannot be read.
+    pub(crate) fn new(
+        (path_a, a): (&'m Path, &'m Model),
+        (path_b, b): (&'m Path, &'m Model),
+        console: &Console,
+    ) -> Result<Self, Failure> {
+        let (tensors, metadata) = (compare_tensors(a, b, console)?, Some(compare_metadata(a, b)?));
+        Ok(Self { a: path_a, b: path_b, tensors, metadata })
+    }
+
+    pub(crate) fn is_equal(&self) -> bool {
         self.metadata.as_ref().is_none_or(Vec::is_empty)
             && self.tensors.iter().all(|entry| matches!(entry.kind, EntryKind::Equal(_)))
     }

@@ -18,6 +18,7 @@ use alloc::rc::Rc;
 use std::path::PathBuf;
 
 use st_core::{Layout, Order, TensorSpec, WriteOptions};
+use st_mmap::Verification;
 use tensor_dtype::Dtype;
 
 pub(crate) use self::apr_model::{ANYONE, stored};
@@ -25,6 +26,7 @@ pub(crate) use self::apr_tensors::footer_state;
 use self::content::Content;
 use crate::args::{CompatArg, INPUT_HELP, PartArgs, TrustedArg};
 use crate::checkpoints::{About, Checkpoint};
+use crate::commands::checkpoint::list::{self, Row, View};
 use crate::error::{Exit, Failure};
 use crate::input::{Format, Model, Part, Rules, Source, Tensor};
 use crate::secrets::KeysArgs;
@@ -82,7 +84,17 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let checkpoints = Checkpoint::all_below(path);
     if !checkpoints.is_empty() {
         args.keys.load([path])?.refuse_for("a folder of checkpoints", path)?;
-        return checkpoints::run(path, checkpoints, args.verify, &rules, console);
+        let busy = args.verify.then(|| console.busy("verifying"));
+        let rows = checkpoints.into_iter().map(Row::new);
+        let rows: Vec<Row> = match args.verify {
+            // One without a manifest is shown as such.
+            true => rows
+                .map(|row| if row.has_manifest() { row.verify(&rules, Verification::Required) } else { row })
+                .collect(),
+            false => rows.collect(),
+        };
+        drop(busy);
+        return list::show(path, &rows, &View::State, console);
     }
     let source = Source::open(path)?;
     if source.format() == Format::Sealed {

@@ -100,6 +100,22 @@ impl Style {
         }
     }
 
+    /// A block of some eighths of a line's height, 8 at most, and of this width.
+    pub(crate) fn block(self, eighths: usize, width: usize) -> String {
+        const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+        let glyph = match self.glyphs {
+            Glyphs::Unicode => EIGHTHS[eighths.min(8)],
+            Glyphs::Ascii if eighths > 0 => "#",
+            Glyphs::Ascii => " ",
+        };
+        glyph.repeat(width)
+    }
+
+    /// A line of a chart behind its axis.
+    pub(crate) fn axis(self, line: &str) -> String {
+        format!("{}{line}", self.by_glyphs("│", "|"))
+    }
+
     /// The bar, padded to all its cells.
     pub(crate) fn full_bar(self, part: u64, whole: u64, cells: usize) -> String {
         let bar = self.bar(part, whole, cells);

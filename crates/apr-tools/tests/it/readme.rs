@@ -156,8 +156,8 @@ fn commands_of_the_guide_run() {
             served = args.split_whitespace().next();
             continue;
         }
-        // `apr diff` ends with 1 where files differ.
-        let line = if line.starts_with("apr diff ") {
+        // These end with 1 where files differ.
+        let line = if ["apr diff ", "apr checkpoint diff "].iter().any(|word| line.starts_with(word)) {
             format!("({line}\n) || test $? -eq 1")
         } else {
             line.to_owned()

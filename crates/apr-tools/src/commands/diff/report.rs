@@ -27,11 +27,18 @@ const LISTED: usize = 40;
 
 /// Which tensors are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(crate) enum Shown {
     /// Every tensor.
     All,
     /// Those that differ, in groups.
     Differences,
+}
+
+impl Shown {
+    /// What the option `--all` asks for.
+    pub(crate) const fn of(all: bool) -> Self {
+        if all { Self::All } else { Self::Differences }
+    }
 }
 
 /// How a tensor fares, as text has it.
@@ -146,7 +153,7 @@ impl Row {
     }
 }
 
-pub(super) fn text(comparison: &Comparison<'_>, shown: Shown, console: &mut Console) -> Result<(), Failure> {
+pub(crate) fn text(comparison: &Comparison<'_>, shown: Shown, console: &mut Console) -> Result<(), Failure> {
     let listed = if console.is_verbose() { usize::MAX } else { LISTED };
     console.text(|out, style| {
         match shown {
@@ -296,6 +303,11 @@ fn metadata(comparison: &Comparison<'_>, out: &mut impl Write, style: Style) -> 
 }
 
 pub(super) fn json(comparison: &Comparison<'_>, console: &mut Console) -> Result<(), Failure> {
+    console.report(&fields(comparison))
+}
+
+/// The fields of the report.
+pub(crate) fn fields<'c>(comparison: &'c Comparison<'_>) -> DiffReport<'c, impl Serialize> {
     let counts = counts(comparison.tensors.iter());
     let count = |status| counts.get(&status).copied().unwrap_or(0);
     let rows = || comparison.tensors.iter().map(EntryRow::new);
@@ -307,7 +319,7 @@ pub(super) fn json(comparison: &Comparison<'_>, console: &mut Console) -> Result
         };
         changes.iter().map(row).collect()
     });
-    console.report(&DiffReport {
+    DiffReport {
         a: report::path(comparison.a),
         b: report::path(comparison.b),
         equal: comparison.is_equal(),
@@ -320,12 +332,12 @@ pub(super) fn json(comparison: &Comparison<'_>, console: &mut Console) -> Result
         },
         tensors: Each(rows),
         metadata,
-    })
+    }
 }
 
 /// The comparison.
 #[derive(Serialize)]
-struct DiffReport<'a, T> {
+pub(crate) struct DiffReport<'a, T> {
     a: Cow<'a, str>,
     b: Cow<'a, str>,
     equal: bool,

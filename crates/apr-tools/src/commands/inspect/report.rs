@@ -11,6 +11,7 @@ use st_core::Metadata;
 use super::content::{TotalsFields, Tree};
 use super::page::{Page, text_value};
 use super::{FileSummary, Summary, checkpoints};
+use crate::commands::checkpoint::list::AboutFields;
 use crate::error::Failure;
 use crate::report::{self, Report};
 use crate::terminal::Console;
@@ -144,7 +145,7 @@ pub(super) fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), F
         checkpoint: summary
             .checkpoint
             .as_ref()
-            .map(|(about, checkpoint)| checkpoints::AboutFields::new(checkpoint, about)),
+            .map(|(about, checkpoint)| AboutFields::new(checkpoint, about)),
         warnings: summary.content.warnings(),
     })
 }
@@ -163,7 +164,7 @@ struct InspectReport<'a> {
     files: Vec<FileFields<'a>>,
     tree: Tree<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    checkpoint: Option<checkpoints::AboutFields<'a>>,
+    checkpoint: Option<AboutFields<'a>>,
     warnings: &'a [Warning],
 }
 

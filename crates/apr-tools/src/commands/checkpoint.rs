@@ -1,0 +1,148 @@
+//! `apr checkpoint`: the checkpoints of a training.
+
+mod diff;
+pub(crate) mod list;
+mod prune;
+mod resume;
+
+use std::path::{Path, PathBuf};
+
+use st_mmap::Verification;
+
+use self::list::{Row, View};
+use crate::args::CompatArg;
+use crate::checkpoints::Checkpoint;
+use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::terminal::Console;
+
+const AFTER_HELP: &str = "Examples:\n  apr checkpoint list run1\n  apr checkpoint resume run1\n\n\
+    Exit codes: 0 success, 1 different or none, 2 usage, 4 refused, 5 I/O.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
+#[command(disable_help_subcommand = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: CheckpointCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum CheckpointCommand {
+    List(ListArgs),
+    Verify(VerifyArgs),
+    Resume(resume::Args),
+    Prune(prune::Args),
+    Diff(diff::Args),
+}
+
+/// Whether checkpoints need a manifest.
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct ManifestArg {
+    /// Accept checkpoints without manifest.json; only their headers are checked.
+    #[arg(long)]
+    allow_missing_manifest: bool,
+}
+
+impl ManifestArg {
+    const fn verification(self) -> Verification {
+        if self.allow_missing_manifest { Verification::ManifestOptional } else { Verification::Required }
+    }
+}
+
+const LIST_AFTER_HELP: &str = "Tensors are not read, and nothing is verified. The table has step, size, age and the first four metrics; below it, the first three \
+    metrics by name are drawn over the steps.\n\n\
+    Examples:\n  apr checkpoint list run1\n  apr checkpoint list run1 --metric val_loss --metric accuracy\n  apr checkpoint list run1 --json\n\n\
+    Exit codes: 0 success, 2 usage, 5 I/O.";
+
+/// List checkpoints: steps, sizes, ages, metrics, and charts of the metrics.
+#[derive(Debug, clap::Args)]
+#[command(after_help = LIST_AFTER_HELP)]
+struct ListArgs {
+    /// The folder that holds the checkpoints.
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    /// Draw this metric; repeat it for several.
+    #[arg(long, value_name = "NAME", conflicts_with = "no_chart")]
+    metric: Vec<String>,
+    /// Draw nothing.
+    #[arg(long)]
+    no_chart: bool,
+}
+
+const VERIFY_AFTER_HELP: &str = "Every file is compared with the digest in the manifest, and the headers of tensor files are checked. The manifest finds damage; it is no \
+    signature.\n\n\
+    Examples:\n  apr checkpoint verify run1\n  apr checkpoint verify run1 --step 1000 --step 2000\n\n\
+    Exit codes: 0 all are sound, 2 usage, 3 invalid, 4 refused, 5 I/O.";
+
+/// Verify all checkpoints of a folder, or some.
+#[derive(Debug, clap::Args)]
+#[command(after_help = VERIFY_AFTER_HELP)]
+struct VerifyArgs {
+    /// The folder that holds the checkpoints.
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    /// Verify only this step; repeat it for several.
+    #[arg(long, value_name = "STEP")]
+    step: Vec<u64>,
+    #[command(flatten)]
+    manifest: ManifestArg,
+    #[command(flatten)]
+    compat: CompatArg,
+}
+
+/// Runs `apr checkpoint`.
+///
+/// # Errors
+///
+/// If the folder cannot be read, or lacks what is asked for.
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    match &args.command {
+        CheckpointCommand::List(args) => {
+            let rows: Vec<Row> = all(&args.folder)?.into_iter().map(Row::new).collect();
+            let view = if args.no_chart { View::Ages } else { View::Run { metrics: args.metric.clone() } };
+            list::show(&args.folder, &rows, &view, console)
+        }
+        CheckpointCommand::Verify(args) => verify(args, console),
+        CheckpointCommand::Resume(args) => resume::run(args, console),
+        CheckpointCommand::Prune(args) => prune::run(args, console),
+        CheckpointCommand::Diff(args) => diff::run(args, console),
+    }
+}
+
+fn verify(args: &VerifyArgs, console: &mut Console) -> Result<Exit, Failure> {
+    let mut checkpoints = all(&args.folder)?;
+    if !args.step.is_empty() {
+        for step in &args.step {
+            one(&checkpoints, &args.folder, *step)?;
+        }
+        checkpoints.retain(|checkpoint| args.step.contains(&checkpoint.step));
+    }
+    let (rules, verification) = (args.compat.rules(), args.manifest.verification());
+    let busy = console.busy("verifying");
+    let rows = checkpoints.into_iter().map(|checkpoint| Row::new(checkpoint).verify(&rules, verification));
+    let rows: Vec<Row> = rows.collect();
+    drop(busy);
+    list::show(&args.folder, &rows, &View::State, console)
+}
+
+/// The checkpoints of a folder.
+fn all(folder: &Path) -> Result<Vec<Checkpoint>, Failure> {
+    if Checkpoint::at(folder).is_some() {
+        let what = "this is a checkpoint, not the folder that holds them";
+        return Err(Failure::new(CODE_USAGE, what).in_file(folder).help("name the folder above it"));
+    }
+    Checkpoint::all_in(folder)
+}
+
+/// The checkpoint of a step.
+fn one<'c>(checkpoints: &'c [Checkpoint], folder: &Path, step: u64) -> Result<&'c Checkpoint, Failure> {
+    checkpoints.iter().find(|checkpoint| checkpoint.step == step).ok_or_else(|| {
+        let error = st_mmap::Error::from(st_mmap::ErrorKind::StepNotFound { step });
+        let near = checkpoints.iter().min_by_key(|checkpoint| checkpoint.step.abs_diff(step));
+        let failure = Failure::from(error).in_file(folder);
+        match near {
+            Some(near) => failure.help(format!("the nearest step is {}", near.step)),
+            None => failure.help("the folder has no checkpoints"),
+        }
+    })
+}
