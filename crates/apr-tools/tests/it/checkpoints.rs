@@ -5,7 +5,7 @@ use std::fs;
 
 use sha2::{Digest as _, Sha256};
 use st_core::{Dtype, TensorView};
-use st_mmap::{CheckpointData, Checkpoints};
+use st_mmap::{CheckpointData, Checkpoints, OptimizerData, PartData};
 
 use crate::sandbox::{Sandbox, Tensor, file};
 
@@ -217,6 +217,332 @@ fn a_pickle_in_a_checkpoint_is_named() {
         let ran = sandbox.run(&["inspect", path]);
         assert!(ran.stdout.contains("optimizer.pkl: a pickle"), "{}", ran.stdout);
     }
+}
+
+/// Saves a run `run` with these steps and losses; of even steps also the accuracy.
+fn add_losses(sandbox: &Sandbox, losses: &[(u64, f64)]) {
+    let weights = [0_u8; 8];
+    for &(step, loss) in losses {
+        let mut metrics = BTreeMap::from([("val_loss".to_owned(), loss)]);
+        if step % 2 == 0 {
+            metrics.insert("accuracy".to_owned(), step as f64 / 100.0);
+        }
+        let value = (step as f32).to_le_bytes();
+        let moments = [value, value].concat();
+        let data = CheckpointData {
+            step,
+            model: &[("w", TensorView::new(Dtype::F32, &[2], &moments).unwrap())],
+            optimizer: Some(OptimizerData {
+                tensors: &[("m", TensorView::new(Dtype::F32, &[2], &weights).unwrap())],
+                metadata: None,
+                json: "{}",
+            }),
+            parts: &[PartData { name: "ema", tensors: &[], metadata: None }],
+            metrics,
+            model_class: "Net",
+            optimizer_class: "AdamW",
+            framework: "torch",
+            ..CheckpointData::default()
+        };
+        Checkpoints::new(sandbox.path("run")).save(&data).unwrap();
+    }
+}
+
+/// The steps that are there.
+fn steps(sandbox: &Sandbox) -> Vec<u64> {
+    Checkpoints::new(sandbox.path("run")).steps().unwrap()
+}
+
+#[test]
+fn a_run_is_listed_with_charts() {
+    let sandbox = Sandbox::empty();
+    add_losses(&sandbox, &[(1, 0.9), (2, f64::NAN), (3, 0.5), (4, 0.1)]);
+    let listed = sandbox.run(&["checkpoint", "list", "run"]);
+    assert_eq!(listed.exit, 0, "{}", listed.stderr);
+    for part in [
+        "4 checkpoints",
+        "step_4",
+        "< 1 min",
+        "val_loss 0.1",
+        "\naccuracy\n",
+        "\nval_loss\n",
+        "0.9 │",
+        "1 of 4 values are not finite",
+    ] {
+        assert!(listed.stdout.contains(part), "{part}\n{}", listed.stdout);
+    }
+    let one = sandbox.run(&["checkpoint", "list", "run", "--metric", "val_loss"]).stdout;
+    assert!(one.contains("\nval_loss\n") && !one.contains("\naccuracy\n"), "{one}");
+    assert!(!sandbox.run(&["checkpoint", "list", "run", "--no-chart"]).stdout.contains('│'));
+    let refused = sandbox.run(&["checkpoint", "list", "run", "--metric", "valloss"]);
+    assert!(refused.exit == 2 && refused.stderr.contains("did you mean `val_loss`?"), "{}", refused.stderr);
+    let (exit, value) = sandbox.json(&["checkpoint", "list", "run"]);
+    assert_eq!((exit, &value["schema"]), (0, &"apr.checkpoints/1".into()));
+    let row = &value["checkpoints"][1];
+    assert_eq!((&row["step"], &row["metrics"]["val_loss"]), (&2.into(), &"nan".into()));
+    assert_eq!(
+        (&row["framework"], &row["format_version"], &row["parts"][0]),
+        (&"torch".into(), &"1.1".into(), &"ema".into())
+    );
+    assert!(row["modified"].as_u64().unwrap() > 1_700_000_000 && row["verified"].is_null());
+    // What is no folder of checkpoints.
+    fs::create_dir(sandbox.path("empty")).unwrap();
+    let empty = sandbox.run(&["checkpoint", "list", "empty"]);
+    assert!(empty.exit == 0 && empty.stdout.contains("0 checkpoints"), "{}{}", empty.stdout, empty.stderr);
+    assert_eq!(sandbox.run(&["checkpoint", "list", "nothing"]).exit, 5);
+    let inner = sandbox.run(&["checkpoint", "list", "run/step_3"]);
+    assert!(inner.exit == 2 && inner.stderr.contains("name the folder above it"), "{}", inner.stderr);
+}
+
+#[test]
+fn a_thousand_steps_are_listed_without_their_tensors() {
+    let sandbox = Sandbox::empty();
+    add_losses(&sandbox, &[(1, 0.5)]);
+    let model = sandbox.path("run/step_1/model.safetensors");
+    for step in 2..=1000 {
+        let folder = sandbox.path(&format!("run/step_{step}"));
+        fs::create_dir(&folder).unwrap();
+        let meta = format!("{{\"step\": {step}, \"metrics\": {{\"val_loss\": {}}}}}", 1.0 / f64::from(step));
+        fs::write(folder.join("meta.json"), meta).unwrap();
+        // A file that is longer than any disk: whoever read it would not come back.
+        fs::File::create(folder.join("model.safetensors")).unwrap().set_len(1 << 40).unwrap();
+    }
+    fs::remove_file(model).unwrap();
+    let listed = sandbox.run(&["checkpoint", "list", "run"]);
+    assert!(listed.exit == 0 && listed.stdout.contains("1,000 checkpoints"), "{}", listed.stderr);
+    let positions = |line: &str| line.trim_start().starts_with("1 ") && line.ends_with(" 1000");
+    assert!(listed.stdout.lines().any(positions), "{}", listed.stdout);
+    let pruned =
+        sandbox.run(&["checkpoint", "prune", "run", "--keep-last", "3", "--keep-best", "2:val_loss:max"]);
+    assert_eq!((pruned.exit, steps(&sandbox)), (0, vec![1, 2, 998, 999, 1000]), "{}", pruned.stderr);
+}
+
+#[test]
+fn checkpoints_are_verified_all_or_some() {
+    let sandbox = Sandbox::empty();
+    add_losses(&sandbox, &[(1, 0.9), (2, 0.5), (3, 0.5)]);
+    let all = sandbox.run(&["checkpoint", "verify", "run"]);
+    assert!(all.exit == 0 && all.stdout.matches("verified").count() == 3, "{}{}", all.stdout, all.stderr);
+    let part = sandbox.path("run/step_2/ema.safetensors");
+    fs::write(&part, [fs::read(&part).unwrap(), b" ".to_vec()].concat()).unwrap();
+    let all = sandbox.run(&["checkpoint", "verify", "run"]);
+    assert!(
+        all.exit == 4 && all.stdout.contains("step_2: ") && all.stdout.contains("ema.safetensors"),
+        "{}",
+        all.stdout
+    );
+    assert_eq!(sandbox.run(&["checkpoint", "verify", "run", "--step", "1", "--step", "3"]).exit, 0);
+    let (exit, value) = sandbox.json(&["checkpoint", "verify", "run", "--step", "2"]);
+    assert_eq!((exit, value["checkpoints"].as_array().unwrap().len()), (4, 1));
+    assert_eq!(value["checkpoints"][0]["problems"][0]["code"], "sm-checksum-mismatch");
+    let absent = sandbox.run(&["checkpoint", "verify", "run", "--step", "77"]);
+    assert!(absent.exit == 3 && absent.stderr.contains("the nearest step is 3"), "{}", absent.stderr);
+    // Without a manifest only on request.
+    fs::remove_file(sandbox.path("run/step_3/manifest.json")).unwrap();
+    let refused = sandbox.run(&["checkpoint", "verify", "run", "--step", "3"]);
+    assert!(refused.exit == 4 && refused.stdout.contains("sm-missing-manifest"), "{}", refused.stdout);
+    let accepted = sandbox.run(&["checkpoint", "verify", "run", "--step", "3", "--allow-missing-manifest"]);
+    assert!(accepted.exit == 0 && accepted.stdout.contains("no manifest"), "{}", accepted.stdout);
+    sandbox.write("run/step_3/model.safetensors", b"torn");
+    assert_eq!(
+        sandbox.run(&["checkpoint", "verify", "run", "--step", "3", "--allow-missing-manifest"]).exit,
+        3
+    );
+}
+
+#[test]
+fn the_newest_sound_checkpoint_is_named() {
+    let sandbox = Sandbox::empty();
+    add_losses(&sandbox, &[(9, 0.9), (10, 0.5), (100, 0.1)]);
+    let resume = |more: &[&str]| sandbox.run(&[&["checkpoint", "resume", "run"], more].concat());
+    assert_eq!((resume(&[]).exit, resume(&[]).stdout.as_str()), (0, "run/step_100\n"));
+    sandbox.write("run/step_100/optimizer.json", b"[]");
+    fs::remove_file(sandbox.path("run/step_10/manifest.json")).unwrap();
+    let ran = resume(&[]);
+    assert_eq!((ran.exit, ran.stdout.as_str()), (0, "run/step_9\n"));
+    for part in ["skipped step_100", "optimizer.json", "skipped step_10: ", "sm-missing-manifest"] {
+        assert!(ran.stderr.contains(part), "{part}\n{}", ran.stderr);
+    }
+    assert_eq!(resume(&["--allow-missing-manifest"]).stdout, "run/step_10\n");
+    let (exit, value) = sandbox.json(&["checkpoint", "resume", "run"]);
+    assert_eq!((exit, &value["checkpoint"], &value["step"]), (0, &"run/step_9".into(), &9.into()));
+    assert_eq!(value["skipped"][0]["problem"]["code"], "sm-checksum-mismatch");
+    sandbox.write("run/step_9/model.safetensors", b"");
+    let none = resume(&[]);
+    assert!(
+        none.exit == 4 && none.stdout.is_empty() && none.stderr.contains("no checkpoint that is sound"),
+        "{}",
+        none.stderr
+    );
+    fs::create_dir(sandbox.path("empty")).unwrap();
+    let none = sandbox.run(&["checkpoint", "resume", "empty"]);
+    assert!(
+        none.exit == 1 && none.stdout.is_empty() && none.stderr.contains("has no checkpoints"),
+        "{}",
+        none.stderr
+    );
+    let (exit, value) = sandbox.json(&["checkpoint", "resume", "empty"]);
+    assert!(exit == 1 && value["checkpoint"].is_null());
+}
+
+#[test]
+fn a_trainers_checkpoints_are_named_on_request_and_never_removed() {
+    let sandbox = Sandbox::empty();
+    add_losses(&sandbox, &[(1, 0.5), (2, 0.4)]);
+    fs::create_dir(sandbox.path("run/checkpoint-500")).unwrap();
+    sandbox.write("run/checkpoint-500/model.safetensors", &tensors());
+    assert_eq!(sandbox.run(&["checkpoint", "resume", "run"]).stdout, "run/step_2\n");
+    assert_eq!(
+        sandbox.run(&["checkpoint", "resume", "run", "--allow-missing-manifest"]).stdout,
+        "run/checkpoint-500\n"
+    );
+    assert_eq!(sandbox.run(&["checkpoint", "verify", "run"]).exit, 4);
+    assert_eq!(sandbox.run(&["checkpoint", "verify", "run", "--allow-missing-manifest"]).exit, 0);
+    let ran = sandbox.run(&["checkpoint", "prune", "run", "--keep-last", "1"]);
+    assert!(ran.exit == 0 && ran.stderr.contains("1 checkpoint of another trainer left"), "{}", ran.stderr);
+    assert!(sandbox.path("run/checkpoint-500").is_dir() && steps(&sandbox) == [2]);
+}
+
+#[test]
+fn rules_decide_what_is_removed() {
+    let sandbox = Sandbox::empty();
+    add_losses(&sandbox, &[(1, 0.9), (2, 0.2), (3, f64::NAN), (4, 0.3), (5, 0.8), (6, 0.7)]);
+    let prune = |more: &[&str]| sandbox.run(&[&["checkpoint", "prune", "run"], more].concat());
+    let rules = ["--keep-last", "1", "--keep-best", "2:val_loss", "--keep-every", "5"];
+    let before = sandbox.listing();
+    let dry = prune(&[&rules[..], &["--dry-run"]].concat());
+    assert!(
+        dry.exit == 0 && dry.stdout.contains("2 checkpoints would be removed"),
+        "{}{}",
+        dry.stdout,
+        dry.stderr
+    );
+    assert_eq!(sandbox.listing(), before, "nothing was touched");
+    let none = prune(&["--keep-best", "2:valloss:min"]);
+    assert!(none.exit == 2 && none.stderr.contains("did you mean `val_loss`?"), "{}", none.stderr);
+    for wrong in [
+        &[][..],
+        &["--keep-last", "0"],
+        &["--keep-best", "1:top1"],
+        &["--keep-best", "loss"],
+        &["--keep-every", "0"],
+    ] {
+        assert_eq!(prune(wrong).exit, 2, "{wrong:?}");
+    }
+    assert_eq!(sandbox.listing(), before, "what is refused removes nothing");
+    let ran = prune(&rules);
+    assert_eq!((ran.exit, steps(&sandbox)), (0, vec![2, 4, 5, 6]), "{}", ran.stderr);
+    for part in ["2 checkpoints removed", "step_2  best val_loss", "step_5  every", "step_6  last"] {
+        assert!(ran.stdout.contains(part), "{part}\n{}", ran.stdout);
+    }
+    // A damaged one does not count if it is looked at, and stays.
+    sandbox.write("run/step_6/ema.safetensors", b"");
+    sandbox.write("run/step_5/meta.json", b"{");
+    let (exit, value) = sandbox.json(&["checkpoint", "prune", "run", "--keep-last", "1", "--verify"]);
+    assert_eq!((exit, steps(&sandbox)), (0, vec![4, 5, 6]));
+    assert_eq!((&value["removed"], &value["kept"][0]["step"]), (&serde_json::json!([2]), &4.into()));
+    let unusable: Vec<_> =
+        value["unusable"].as_array().unwrap().iter().map(|row| row["step"].clone()).collect();
+    assert_eq!(unusable, [5, 6]);
+}
+
+/// A process that prunes is killed at any moment: all that are to be kept are there, whole.
+#[test]
+fn a_killed_prune_leaves_all_that_are_kept() {
+    let sandbox = Sandbox::empty();
+    let losses: Vec<(u64, f64)> = (1..=40).map(|step| (step, 1.0 / step as f64)).collect();
+    add_losses(&sandbox, &losses);
+    let template = sandbox.path("template");
+    fs::rename(sandbox.path("run"), &template).unwrap();
+    let rules = ["--keep-last", "3", "--keep-best", "2:val_loss:max", "--keep-every", "15"];
+    let kept = [1, 2, 15, 30, 38, 39, 40];
+    let mut interrupted = 0;
+    for round in 0_u64..12 {
+        copy(&template, &sandbox.path("run"));
+        let mut child =
+            sandbox.command(&[&["checkpoint", "prune", "run"], &rules[..]].concat()).spawn().unwrap();
+        std::thread::sleep(core::time::Duration::from_micros(2_000 + 1_500 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let left = steps(&sandbox);
+        interrupted += usize::from(left.len() > kept.len() && left.len() < 40);
+        let checkpoints = Checkpoints::new(sandbox.path("run"));
+        for step in &left {
+            checkpoints.load(*step).unwrap_or_else(|error| panic!("round {round}: {error}"));
+        }
+        assert!(kept.iter().all(|step| left.contains(step)), "round {round}: {left:?}");
+        // The next run finishes.
+        assert_eq!(sandbox.run(&[&["checkpoint", "prune", "run"], &rules[..]].concat()).exit, 0);
+        assert_eq!(steps(&sandbox), kept);
+        assert_eq!(fs::read_dir(sandbox.path("run")).unwrap().count(), kept.len());
+        fs::remove_dir_all(sandbox.path("run")).unwrap();
+    }
+    eprintln!("{interrupted} of 12 were interrupted in the middle");
+}
+
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn two_steps_are_compared() {
+    let sandbox = Sandbox::empty();
+    add_losses(&sandbox, &[(1, 0.9), (2, 0.5), (3, f64::NAN)]);
+    let diff = |more: &[&str]| sandbox.run(&[&["checkpoint", "diff", "run"], more].concat());
+    let ran = diff(&["1", "2"]);
+    assert_eq!(ran.exit, 1, "{}", ran.stderr);
+    for part in [
+        "METRIC",
+        "accuracy    -  0.02",
+        "val_loss  0.9   0.5",
+        "changed  w",
+        "relative error 1",
+        "different: 0 equal, 1 changed",
+    ] {
+        assert!(ran.stdout.contains(part), "{part}\n{}", ran.stdout);
+    }
+    let equal = diff(&["1", "2", "--part", "optimizer", "--part", "ema"]);
+    assert!(
+        equal.exit == 0 && equal.stdout.matches("equal: ").count() == 2,
+        "{}{}",
+        equal.stdout,
+        equal.stderr
+    );
+    let (exit, value) = sandbox.json(&["checkpoint", "diff", "run", "2", "3"]);
+    assert_eq!((exit, &value["equal"], &value["parts"][0]["part"]), (1, &false.into(), &"model".into()));
+    assert_eq!(
+        (&value["metrics"][1]["b"], &value["parts"][0]["summary"]["changed"]),
+        (&"nan".into(), &1.into())
+    );
+    assert!(diff(&["1", "9"]).stderr.contains("the nearest step is 3"));
+    for part in ["other", "../step_2/model"] {
+        let refused = diff(&["1", "2", "--part", part]);
+        assert!(
+            refused.exit == 2 && refused.stderr.contains("parts are model, optimizer, ema"),
+            "{}",
+            refused.stderr
+        );
+    }
+}
+
+#[test]
+fn a_checkpoint_of_a_later_major_version_is_refused_by_name() {
+    let sandbox = Sandbox::empty();
+    add_losses(&sandbox, &[(1, 0.9), (2, 0.5)]);
+    let meta = String::from_utf8(sandbox.read("run/step_2/meta.json")).unwrap();
+    sandbox.write("run/step_2/meta.json", meta.replace("1.1", "2.0").as_bytes());
+    let listed = sandbox.run(&["checkpoint", "list", "run"]);
+    assert!(listed.exit == 0 && listed.stdout.contains("format version 2.0"), "{}", listed.stdout);
+    let explained = sandbox.run(&["explain", "sm-version"]);
+    assert!(explained.exit == 0 && explained.stdout.contains("newer release"), "{}", explained.stdout);
 }
 
 #[test]

@@ -238,6 +238,15 @@ fn checkpoints() {
         ("checkpoints-json", &["inspect", "run1", "--verify", "--json"]),
         ("checkpoints-step", &["run1/step_30"]),
         ("checkpoints-check", &["check", "run1"]),
+        ("checkpoint-list", &["checkpoint", "list", "run1"]),
+        ("checkpoint-verify", &["checkpoint", "verify", "run1"]),
+        ("checkpoint-resume", &["checkpoint", "resume", "run1"]),
+        ("checkpoint-resume-json", &["checkpoint", "resume", "run1", "--json"]),
+        ("checkpoint-diff", &["checkpoint", "diff", "run1", "10", "30"]),
+        ("checkpoint-diff-json", &["checkpoint", "diff", "run1", "10", "30", "--json"]),
+        ("checkpoint-prune-dry-run", &["checkpoint", "prune", "run1", "--keep-last", "1", "--dry-run"]),
+        ("checkpoint-prune-json", &["checkpoint", "prune", "run1", "--keep-best", "1:loss:max", "--json"]),
+        ("checkpoint-prune", &["checkpoint", "prune", "run1", "--keep-every", "100"]),
     ] {
         check(name, args, &sandbox.run(args));
     }
@@ -319,6 +328,12 @@ fn help() {
         ("help-compatible", &["compatible", "--help"]),
         ("help-dump", &["dump", "--help"]),
         ("help-check", &["check", "--help"]),
+        ("help-checkpoint", &["checkpoint", "--help"]),
+        ("help-checkpoint-list", &["checkpoint", "list", "--help"]),
+        ("help-checkpoint-verify", &["checkpoint", "verify", "--help"]),
+        ("help-checkpoint-resume", &["checkpoint", "resume", "--help"]),
+        ("help-checkpoint-prune", &["checkpoint", "prune", "--help"]),
+        ("help-checkpoint-diff", &["checkpoint", "diff", "--help"]),
         ("help-diff", &["diff", "--help"]),
         ("help-convert", &["convert", "--help"]),
         ("help-export", &["export", "--help"]),
