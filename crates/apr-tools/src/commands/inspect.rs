@@ -12,6 +12,7 @@ mod protection;
 mod quantization;
 mod report;
 mod sealed;
+mod structure;
 mod warnings;
 
 use alloc::rc::Rc;

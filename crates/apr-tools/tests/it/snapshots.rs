@@ -4,6 +4,9 @@ use std::env;
 use std::fs;
 use std::path::Path;
 
+use st_core::Dtype;
+use st_structures::{Entry, NamedTuple, Node, Structure, Tensor as StructureTensor};
+
 use crate::sandbox::{Ran, Sandbox};
 use crate::scanning::{PAYLOAD, PLAIN, UNKNOWN};
 
@@ -248,6 +251,38 @@ fn checkpoints() {
         ("checkpoint-prune-json", &["checkpoint", "prune", "run1", "--keep-best", "1:loss:max", "--json"]),
         ("checkpoint-prune", &["checkpoint", "prune", "run1", "--keep-every", "100"]),
     ] {
+        check(name, args, &sandbox.run(args));
+    }
+}
+
+#[test]
+fn structures() {
+    let sandbox = Sandbox::empty();
+    let text = |text: &str| Node::Str(text.to_owned());
+    let tensor = |name: &str, len: usize| {
+        let tensor = StructureTensor::new(Dtype::F32, &[len / 4], vec![0; len].into()).unwrap();
+        Entry::new(text(name), Node::Tensor(tensor))
+    };
+    let layers = (0..30).map(|idx| Node::Dict(vec![tensor("w", 4 * (idx + 1))])).collect();
+    let row = NamedTuple { name: "State".to_owned(), fields: vec![("count".to_owned(), Node::Int(7))] };
+    let root = Node::Dict(vec![
+        Entry::new(text("layers"), Node::List(layers)),
+        Entry::new(text("optimizer"), Node::NamedTuple(row)),
+        Entry::new(
+            text("hostile \u{1b}[31m"),
+            Node::Tuple(vec![text("\u{7}"), Node::None, Node::Bool(true)]),
+        ),
+    ]);
+    let mut structure = Structure::new(root);
+    structure.metadata.insert("run".to_owned(), "7".to_owned());
+    sandbox.write("state.safetensors", &structure.to_vec().unwrap());
+    sandbox.write("broken.safetensors", &crate::sandbox::raw(
+        r#"{"__metadata__":{"_safestructures_schema_":"{\"data_type\": \"list\"}","_safestructures_schema_version_":"1.0.0"}}"#,
+        &[],
+    ));
+    for (name, args) in
+        [("structure", &["state.safetensors"][..]), ("structure-broken", &["broken.safetensors"])]
+    {
         check(name, args, &sandbox.run(args));
     }
 }

@@ -10,7 +10,7 @@ use st_core::Metadata;
 
 use super::content::{TotalsFields, Tree};
 use super::page::{Page, text_value};
-use super::{FileSummary, Summary, checkpoints};
+use super::{FileSummary, Summary, checkpoints, structure};
 use crate::commands::checkpoint::list::AboutFields;
 use crate::error::Failure;
 use crate::report::{self, Report};
@@ -38,6 +38,9 @@ pub(super) fn text(
         }
         if let Some((about, checkpoint)) = &summary.checkpoint {
             checkpoints::section(checkpoint, about, page)?;
+        }
+        if let [file] = summary.files.as_slice() {
+            structure::section(file.part.file.header(), tree, page)?;
         }
         write_metadata(summary, page)
     })
@@ -108,7 +111,15 @@ fn write_metadata(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()> 
         return page.list(&heading, iter::once("(an empty map)".to_owned()));
     }
     let shorten = page.shorten;
-    page.entries(&heading, metadata.iter().map(|(key, value)| (key, text_value(value, shorten))))
+    // A structure has a section of its own.
+    let entries: Vec<_> =
+        metadata.iter().filter(|(key, _)| summary.files.len() > 1 || !structure::is_part(key)).collect();
+    match entries.is_empty() {
+        true => Ok(()),
+        false => {
+            page.entries(&heading, entries.into_iter().map(|(key, value)| (key, text_value(value, shorten))))
+        }
+    }
 }
 
 fn of<'m>(file: &FileSummary<'m>) -> Option<Metadata<'m>> {
