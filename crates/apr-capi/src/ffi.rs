@@ -90,7 +90,7 @@ unsafe fn slice<'v, T>(pointer: *const T, len: usize) -> Result<&'v [T], Failure
 ///
 /// # Safety
 ///
-/// As for [`slice`], and nothing else uses them meanwhile.
+/// As for [`slice()`], and nothing else uses them meanwhile.
 unsafe fn slice_mut<'v, T>(pointer: *mut T, len: usize) -> Result<&'v mut [T], Failure> {
     if len == 0 {
         return Ok(&mut []);

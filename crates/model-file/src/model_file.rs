@@ -365,6 +365,7 @@ impl<R: ReadAt> ModelFile<R> {
             Contents::AprV2(file) => file.tensor_at(index, &self.content),
             #[cfg(feature = "gguf")]
             Contents::Gguf(file) => Ok(file.tensor_at(index, &self.content)),
+            #[cfg(any(feature = "apr", feature = "foreign", feature = "sealed"))]
             _ => Ok(self.tensors()?.into_iter().nth(index)),
         }
     }

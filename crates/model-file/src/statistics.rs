@@ -45,7 +45,7 @@ pub struct Scan {
     infinite: u64,
     subnormal: u64,
     zeros: u64,
-    /// The extremes as integers in the order of the values: integers themselves, floats by [`key`].
+    /// The extremes as integers in the order of the values: integers themselves, floats by their bits with the sign turned.
     extremes: Option<(i128, i128)>,
     /// How often each byte occurs, of types of at most 8 bits.
     bytes: Option<Box<[u64; 256]>>,
