@@ -11,7 +11,7 @@ use st_core::{TensorView, WriteOptions};
 
 use super::manifest::{self, Digest, Manifest};
 use super::meta::{self, Meta};
-use super::seal::{self, Hashed, SealedTensors};
+use super::seal::{self, SealedTensors, Unread};
 use super::{CheckpointData, LoadOptions, Verification};
 use crate::arena::{Arena, LoadedSafeTensors};
 use crate::error::{Error, ErrorKind, InFile};
@@ -281,68 +281,61 @@ fn parse_meta(folder: &Path, step: u64, bytes: Vec<u8>) -> Result<Meta, Error> {
     }
 }
 
-/// The files of a checkpoint. What holds of those with tensors, `T` says; all others have been verified.
-pub(super) struct Files<T> {
+/// The files of a checkpoint: those with tensors are open, all others have been verified.
+pub(super) struct Files {
     pub(super) meta: Meta,
     pub(super) optimizer_json: Option<String>,
     /// By file name: the model, the optimizer, the parts.
-    pub(super) tensors: BTreeMap<String, T>,
+    pub(super) tensors: BTreeMap<String, Unread>,
     pub(super) list: Vec<CheckpointFile>,
     pub(super) has_manifest: bool,
 }
 
-/// Opens the checkpoint in `folder`: every digest first, then the content.
+/// Opens the checkpoint in `folder`: the digest of each file first, then its content.
 pub(super) fn read(folder: &Path, step: u64, options: &LoadOptions) -> Result<Checkpoint, Error> {
-    let Files { meta, optimizer_json, tensors, list, has_manifest } =
-        files(folder, step, options, |path, expected| Hashed::open(path, expected, &options.read))?;
-    let tensors = tensors.into_iter().map(|(name, hashed)| Ok((name, hashed.into_tensors(&options.read)?)));
-    let mut others = tensors.collect::<Result<BTreeMap<_, _>, Error>>()?;
+    let Files { meta, optimizer_json, tensors, list, has_manifest } = files(folder, step, options)?;
+    let hashed = tensors.into_iter().map(|(name, file)| Ok((file.hash(&name, &options.read)?, name)));
+    let hashed = hashed.collect::<Result<Vec<_>, Error>>()?;
+    let parsed = hashed.into_iter().map(|(hashed, name)| Ok((name, hashed.into_tensors(&options.read)?)));
+    let mut others = parsed.collect::<Result<BTreeMap<_, _>, Error>>()?;
     let model = others.remove(MODEL).ok_or_else(|| missing(folder, MODEL))?;
     let path = folder.to_path_buf();
     Ok(Checkpoint { path, files: list, verified: has_manifest, meta, model, others, optimizer_json })
 }
 
-/// Reads the files of a checkpoint; `open` opens one with tensors and returns `None` if its digest is another.
-pub(super) fn files<T>(
-    folder: &Path,
-    step: u64,
-    options: &LoadOptions,
-    mut open: impl FnMut(&Path, Option<Digest>) -> Result<Option<T>, Error>,
-) -> Result<Files<T>, Error> {
+/// Opens the files of a checkpoint.
+pub(super) fn files(folder: &Path, step: u64, options: &LoadOptions) -> Result<Files, Error> {
     require_folder(folder, step)?;
     let manifest = read_manifest(folder, options.verification)?;
     let digests = list(folder, manifest.as_ref())?;
     let json = |name: &str, max_len| {
         digests.get(name).map(|digest| read_json(folder, name, max_len, *digest)).transpose()
     };
-    // Which files are parts is known before the others are opened; what is wrong with it is told after their digests.
-    let meta = json(meta::NAME, meta::MAX_LEN)?.ok_or_else(|| missing(folder, meta::NAME));
-    let meta = meta.and_then(|bytes| parse_meta(folder, step, bytes));
-    let parts = meta.as_ref().map_or(&[][..], Meta::parts);
+    // First: it says which files are parts.
+    let meta = json(meta::NAME, meta::MAX_LEN)?.ok_or_else(|| missing(folder, meta::NAME))?;
+    let meta = parse_meta(folder, step, meta)?;
     let optimizer_json = json(OPTIMIZER_JSON, MAX_OPTIMIZER_JSON)?;
 
     let mut tensors = BTreeMap::new();
     let mut listed = Vec::with_capacity(digests.len());
     for (name, digest) in &digests {
-        let (path, role) = (folder.join(name), FileRole::of(name, parts));
-        let mismatch = || ErrorKind::ChecksumMismatch { file: name.clone() }.at(&path);
+        let (path, role) = (folder.join(name), FileRole::of(name, meta.parts()));
         match role {
             FileRole::Model | FileRole::OptimizerTensors | FileRole::Part => {
-                tensors.insert(name.clone(), open(&path, *digest)?.ok_or_else(mismatch)?);
+                tensors.insert(name.clone(), Unread::open(&path, *digest)?);
             }
             FileRole::Meta | FileRole::OptimizerState => {}
             FileRole::IgnoredPickle | FileRole::Other => {
                 if let Some(expected) = digest
                     && seal::digest_file(&PositionedFile::open(&path)?)? != *expected
                 {
-                    return Err(mismatch());
+                    return Err(ErrorKind::ChecksumMismatch { file: name.clone() }.at(&path));
                 }
             }
         }
         let sha256 = digest.as_ref().map(|digest| base16ct::lower::encode_string(digest));
         listed.push(CheckpointFile { name: name.clone(), role, sha256 });
     }
-    let meta = meta?;
     for name in core::iter::once(MODEL.to_owned()).chain(meta.parts().iter().map(|part| part_file(part))) {
         if !tensors.contains_key(&name) {
             return Err(missing(folder, &name));

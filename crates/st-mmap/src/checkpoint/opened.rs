@@ -47,8 +47,7 @@ pub struct OpenedCheckpoint {
 
 /// Opens the checkpoint in `folder`.
 pub(super) fn open(folder: &Path, step: u64, options: &LoadOptions) -> Result<OpenedCheckpoint, Error> {
-    let Files { meta, optimizer_json, tensors, list, has_manifest } =
-        folder::files(folder, step, options, |path, expected| Unread::open(path, expected).map(Some))?;
+    let Files { meta, optimizer_json, tensors, list, has_manifest } = folder::files(folder, step, options)?;
     Ok(OpenedCheckpoint {
         path: folder.to_path_buf(),
         meta,

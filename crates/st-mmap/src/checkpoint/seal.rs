@@ -87,6 +87,26 @@ impl Unread {
         self.file.len()
     }
 
+    /// Hashes the file, called `name` in the manifest, and compares the digest; the header is kept and not interpreted.
+    pub(super) fn hash(self, name: &str, options: &ReadOptions) -> Result<Hashed, Error> {
+        let Self { file, expected } = self;
+        // The bytes that are hashed here are those that are parsed later. If not even their length is valid,
+        // that is an error only if the digest shows that the file was like that from the beginning.
+        let prefix = file.read_prefix(options);
+        let Some(expected) = expected else {
+            return Ok(Hashed { file, prefix, seal: None });
+        };
+        let header = prefix.as_deref().unwrap_or_default();
+        let mut hash = Sha256::new();
+        hash.update(header);
+        let seal = Seal { hash: hash.clone(), expected };
+        hash_from(&file, header.len() as u64, &mut hash)?;
+        if Digest::from(hash.finalize()) != expected {
+            return Err(ErrorKind::ChecksumMismatch { file: name.to_owned() }.at(file.path()));
+        }
+        Ok(Hashed { file, prefix, seal: Some(seal) })
+    }
+
     /// Reads the whole file, called `name` in the manifest, and compares the digest of what was read.
     pub(super) fn read(&self, name: &str, out: &mut [u8]) -> Result<(), Error> {
         let (needed, given) = (self.len(), out.len() as u64);
@@ -128,30 +148,6 @@ struct Seal {
 }
 
 impl Hashed {
-    /// Opens a file, and compares its digest if one is `expected`; `None` is a mismatch.
-    pub(super) fn open(
-        path: &Path,
-        expected: Option<Digest>,
-        options: &ReadOptions,
-    ) -> Result<Option<Self>, Error> {
-        let file = PositionedFile::open(path)?;
-        // The bytes that are hashed here are those that are parsed later. If not even their length is valid,
-        // that is an error only if the digest shows that the file was like that from the beginning.
-        let prefix = file.read_prefix(options);
-        let Some(expected) = expected else {
-            return Ok(Some(Self { file, prefix, seal: None }));
-        };
-        let header = prefix.as_deref().unwrap_or_default();
-        let mut hash = Sha256::new();
-        hash.update(header);
-        let seal = Seal { hash: hash.clone(), expected };
-        hash_from(&file, header.len() as u64, &mut hash)?;
-        if Digest::from(hash.finalize()) != expected {
-            return Ok(None);
-        }
-        Ok(Some(Self { file, prefix, seal: Some(seal) }))
-    }
-
     /// Parses the header.
     pub(super) fn into_tensors(self, options: &ReadOptions) -> Result<SealedTensors, Error> {
         let file = SafeTensorsFile::from_prefix(self.file, &self.prefix?, options)?;
