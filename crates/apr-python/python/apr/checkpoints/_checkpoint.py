@@ -153,7 +153,13 @@ class Checkpoint:
         lacking = [name for name, (value, where) in given.items() if value is not None and name not in where]
         if lacking:
             raise ValueError(f"the checkpoint of step {self.step} has no {', '.join(lacking)}")
+        for name, generator in (generators or {}).items():
+            if name not in own["generators"]:
+                raise ValueError(f"the checkpoint of step {self.step} has no generator {name!r}")
+            _random.check_state(name, generator, own["generators"][name])
         rng = optimizer is not None if rng is None else rng
+        if rng and "rng" in own:
+            _random.check_global_states(own["rng"])
         if optimizer is not None:
             self._warn_of_others(given, training, own, rng)
 
@@ -171,9 +177,7 @@ class Checkpoint:
             if value is not None:
                 restored = restored._replace(**{name: _states.load_state(value, where[name])})
         for name, generator in (generators or {}).items():
-            if name not in own["generators"]:
-                raise ValueError(f"the checkpoint of step {self.step} has no generator {name!r}")
-            _random.set_state(name, generator, own["generators"][name])
+            _random.set_state(generator, own["generators"][name])
         # The last: whatever is filled may draw from them.
         if rng and "rng" in own:
             _random.set_global_states(own["rng"])

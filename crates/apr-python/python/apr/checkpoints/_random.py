@@ -33,26 +33,31 @@ def global_states() -> dict[str, Any]:
     return states
 
 
-def set_global_states(states: Mapping[str, Any]) -> None:
-    """Sets the generators that were saved.
+def check_global_states(states: Mapping[str, Any]) -> None:
+    """Whether the generators that were saved are here.
 
     Raises:
-        ValueError: there are other generators here than where they were saved.
+        ValueError: some are not, or there are others.
     """
     torch = sys.modules.get("torch")
     cuda = states.get("cuda")
-    if torch is None and ("torch" in states or cuda):
+    if torch is None and "torch" in states:
         raise ValueError("the checkpoint has the generator of torch, which this process has not imported: leave it out with rng=False")
     if cuda is not None and torch is not None and len(cuda) != torch.cuda.device_count():
         raise ValueError(
             f"the checkpoint has generators of {len(cuda)} GPUs, here are {torch.cuda.device_count()}: leave them out with rng=False"
         )
+
+
+def set_global_states(states: Mapping[str, Any]) -> None:
+    """Sets the generators that were saved, which `check_global_states` has found."""
+    torch = sys.modules.get("torch")
     random.setstate(_to_python(states["python"]))
     np.random.set_state(states["numpy"])
     if torch is not None and "torch" in states:
         torch.set_rng_state(torch.from_numpy(np.array(states["torch"])))
-        if cuda is not None:
-            torch.cuda.set_rng_state_all([torch.from_numpy(np.array(state)) for state in cuda])
+        if "cuda" in states:
+            torch.cuda.set_rng_state_all([torch.from_numpy(np.array(state)) for state in states["cuda"]])
 
 
 def state_of(name: str, generator: Any) -> dict[str, Any]:
@@ -73,16 +78,23 @@ def state_of(name: str, generator: Any) -> dict[str, Any]:
     raise TypeError(f"generator {name!r} is a {type(generator).__name__}: give one of random, numpy.random or torch")
 
 
-def set_state(name: str, generator: Any, state: Mapping[str, Any]) -> None:
-    """Gives a generator its state again.
+def check_state(name: str, generator: Any, state: Mapping[str, Any]) -> None:
+    """Whether the state is that of a generator of this kind.
 
     Raises:
-        ValueError: the state is that of another kind of generator.
+        ValueError: it is that of another kind.
     """
-    kind = next(iter(state_of(name, generator)))
-    if kind not in state:
-        raise ValueError(f"generator {name!r} is one of {kind}, the checkpoint has the state of one of {', '.join(state)}")
-    value = state[kind]
+    ((here, own),) = state_of(name, generator).items()
+    ((there, saved),) = state.items()
+    if here == there == "numpy":
+        here, there = (value["bit_generator"] for value in (own, saved))
+    if here != there:
+        raise ValueError(f"generator {name!r} is one of {here}, the checkpoint has the state of one of {there}")
+
+
+def set_state(generator: Any, state: Mapping[str, Any]) -> None:
+    """Gives a generator its state again, which `check_state` has found to be of its kind."""
+    ((kind, value),) = state.items()
     if kind == "random":
         generator.setstate(_to_python(value))
     elif kind == "torch":
