@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use st_mmap::Verification;
 
 use self::list::{Row, View};
-use crate::args::CompatArg;
 use crate::checkpoints::Checkpoint;
 use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::input::Rules;
 use crate::terminal::Console;
 
 const AFTER_HELP: &str = "Examples:\n  apr checkpoint list run1\n  apr checkpoint resume run1\n\n\
@@ -35,16 +35,26 @@ enum CheckpointCommand {
     Diff(diff::Args),
 }
 
-/// Whether checkpoints need a manifest.
-#[derive(Clone, Copy, Debug, clap::Args)]
-struct ManifestArg {
+/// Where checkpoints are.
+#[derive(Clone, Debug, clap::Args)]
+struct FolderArg {
+    /// The folder that holds the checkpoints.
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+}
+
+/// Which checkpoints are verified, and whether they need a manifest.
+#[derive(Clone, Debug, clap::Args)]
+struct VerifiedArgs {
+    #[command(flatten)]
+    at: FolderArg,
     /// Accept checkpoints without manifest.json; only their headers are checked.
     #[arg(long)]
     allow_missing_manifest: bool,
 }
 
-impl ManifestArg {
-    const fn verification(self) -> Verification {
+impl VerifiedArgs {
+    const fn verification(&self) -> Verification {
         if self.allow_missing_manifest { Verification::ManifestOptional } else { Verification::Required }
     }
 }
@@ -58,9 +68,8 @@ const LIST_AFTER_HELP: &str = "Tensors are not read, and nothing is verified. Th
 #[derive(Debug, clap::Args)]
 #[command(after_help = LIST_AFTER_HELP)]
 struct ListArgs {
-    /// The folder that holds the checkpoints.
-    #[arg(value_name = "FOLDER")]
-    folder: PathBuf,
+    #[command(flatten)]
+    at: FolderArg,
     /// Draw this metric; repeat it for several.
     #[arg(long, value_name = "NAME", conflicts_with = "no_chart")]
     metric: Vec<String>,
@@ -78,16 +87,11 @@ const VERIFY_AFTER_HELP: &str = "Every file is compared with the digest in the m
 #[derive(Debug, clap::Args)]
 #[command(after_help = VERIFY_AFTER_HELP)]
 struct VerifyArgs {
-    /// The folder that holds the checkpoints.
-    #[arg(value_name = "FOLDER")]
-    folder: PathBuf,
+    #[command(flatten)]
+    verified: VerifiedArgs,
     /// Verify only this step; repeat it for several.
     #[arg(long, value_name = "STEP")]
     step: Vec<u64>,
-    #[command(flatten)]
-    manifest: ManifestArg,
-    #[command(flatten)]
-    compat: CompatArg,
 }
 
 /// Runs `apr checkpoint`.
@@ -98,9 +102,9 @@ struct VerifyArgs {
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     match &args.command {
         CheckpointCommand::List(args) => {
-            let rows: Vec<Row> = all(&args.folder)?.into_iter().map(Row::new).collect();
+            let rows: Vec<Row> = all(&args.at.folder)?.into_iter().map(Row::new).collect();
             let view = if args.no_chart { View::Ages } else { View::Run { metrics: args.metric.clone() } };
-            list::show(&args.folder, &rows, &view, console)
+            list::show(&args.at.folder, &rows, &view, console)
         }
         CheckpointCommand::Verify(args) => verify(args, console),
         CheckpointCommand::Resume(args) => resume::run(args, console),
@@ -110,19 +114,21 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
 }
 
 fn verify(args: &VerifyArgs, console: &mut Console) -> Result<Exit, Failure> {
-    let mut checkpoints = all(&args.folder)?;
+    let folder = args.verified.at.folder.as_path();
+    let mut checkpoints = all(folder)?;
     if !args.step.is_empty() {
         for step in &args.step {
-            one(&checkpoints, &args.folder, *step)?;
+            one(&checkpoints, folder, *step)?;
         }
         checkpoints.retain(|checkpoint| args.step.contains(&checkpoint.step));
     }
-    let (rules, verification) = (args.compat.rules(), args.manifest.verification());
+    let verification = args.verified.verification();
     let busy = console.busy("verifying");
-    let rows = checkpoints.into_iter().map(|checkpoint| Row::new(checkpoint).verify(&rules, verification));
+    let rows =
+        checkpoints.into_iter().map(|checkpoint| Row::new(checkpoint).verify(&Rules::STRICT, verification));
     let rows: Vec<Row> = rows.collect();
     drop(busy);
-    list::show(&args.folder, &rows, &View::State, console)
+    list::show(folder, &rows, &View::State, console)
 }
 
 /// The checkpoints of a folder.

@@ -519,7 +519,7 @@ fn two_steps_are_compared() {
     let (exit, value) = sandbox.json(&["checkpoint", "diff", "run", "2", "3"]);
     assert_eq!((exit, &value["equal"], &value["parts"][0]["part"]), (1, &false.into(), &"model".into()));
     assert_eq!(
-        (&value["metrics"][1]["b"], &value["parts"][0]["summary"]["changed"]),
+        (&value["metrics"][1]["b"], &value["parts"][0]["comparison"]["summary"]["changed"]),
         (&"nan".into(), &1.into())
     );
     assert!(diff(&["1", "9"]).stderr.contains("the nearest step is 3"));

@@ -7,13 +7,12 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::{all, one};
-use crate::args::CompatArg;
+use super::{FolderArg, all, one};
 use crate::checkpoints::{About, Checkpoint, Layout};
 use crate::commands::diff::Comparison;
 use crate::commands::diff::report::{self as comparing, DiffReport, Shown};
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::input::Model;
+use crate::input::{Model, Rules};
 use crate::report::{self, Number, Report};
 use crate::terminal::human::float;
 use crate::terminal::table::{Align, Table};
@@ -31,9 +30,8 @@ const AFTER_HELP: &str = "Metrics come first, then the differences that `apr dif
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// The folder that holds the checkpoints.
-    #[arg(value_name = "FOLDER")]
-    folder: PathBuf,
+    #[command(flatten)]
+    at: FolderArg,
     /// The old step.
     #[arg(value_name = "A")]
     a: u64,
@@ -46,8 +44,6 @@ pub(super) struct Args {
     /// List every tensor, equal ones too, each in a line of its own.
     #[arg(long)]
     all: bool,
-    #[command(flatten)]
-    compat: CompatArg,
 }
 
 /// A value of a metric at both steps.
@@ -75,7 +71,6 @@ impl<T: Serialize> Report for CheckpointDiffReport<'_, T> {
 #[derive(Serialize)]
 struct PartReport<'a, T: Serialize> {
     part: &'a str,
-    #[serde(flatten)]
     comparison: DiffReport<'a, T>,
 }
 
@@ -87,10 +82,10 @@ struct Pair {
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
-    let checkpoints = all(&args.folder)?;
-    let sides = [one(&checkpoints, &args.folder, args.a)?, one(&checkpoints, &args.folder, args.b)?];
+    let checkpoints = all(&args.at.folder)?;
+    let sides = [one(&checkpoints, &args.at.folder, args.a)?, one(&checkpoints, &args.at.folder, args.b)?];
     let names = if args.part.is_empty() { vec![MODEL.to_owned()] } else { args.part.clone() };
-    let pairs = names.iter().map(|part| pair(part, sides, args)).collect::<Result<Vec<_>, _>>()?;
+    let pairs = names.iter().map(|part| pair(part, sides)).collect::<Result<Vec<_>, _>>()?;
     let compared = pairs.iter().map(|pair| {
         let ([path_a, path_b], [a, b]) = (&pair.paths, &pair.models);
         Comparison::new((path_a, a), (path_b, b), console)
@@ -104,7 +99,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         let parts = parts
             .map(|(pair, compared)| PartReport { part: &pair.part, comparison: comparing::fields(compared) });
         let parts = parts.collect();
-        let file = report::path(&args.folder);
+        let file = report::path(&args.at.folder);
         console.report(&CheckpointDiffReport { file, a: args.a, b: args.b, equal, metrics, parts })?;
     } else {
         table(args, &metrics, console)?;
@@ -118,7 +113,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     Ok(if equal { Exit::Success } else { Exit::Different })
 }
 
-fn pair(part: &str, sides: [&Checkpoint; 2], args: &Args) -> Result<Pair, Failure> {
+fn pair(part: &str, sides: [&Checkpoint; 2]) -> Result<Pair, Failure> {
     let path = |checkpoint: &Checkpoint| {
         let file = checkpoint.path.join(format!("{part}.safetensors"));
         match checkpoint.layout {
@@ -136,8 +131,7 @@ fn pair(part: &str, sides: [&Checkpoint; 2], args: &Args) -> Result<Pair, Failur
         }
     };
     let paths = [path(sides[0])?, path(sides[1])?];
-    let rules = args.compat.rules();
-    let models = [Model::open(&paths[0], &rules)?, Model::open(&paths[1], &rules)?];
+    let models = [Model::open(&paths[0], &Rules::STRICT)?, Model::open(&paths[1], &Rules::STRICT)?];
     Ok(Pair { part: part.to_owned(), paths, models })
 }
 

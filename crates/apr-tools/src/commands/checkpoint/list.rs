@@ -28,6 +28,9 @@ const LISTED: usize = 40;
 /// Most charts unless they are asked for.
 const CHARTS: usize = 3;
 
+/// The name of a metric, and its values by step.
+type Curve<'r> = (&'r str, Vec<(u64, f64)>);
+
 /// What is shown of each checkpoint beside size and metrics.
 #[derive(Clone, Debug)]
 pub(crate) enum View {
@@ -99,7 +102,7 @@ pub(crate) fn show(folder: &Path, rows: &[Row], view: &View, console: &mut Conso
 }
 
 /// The metrics of which there are charts, each with its values by step.
-fn charted<'r>(rows: &'r [Row], view: &View) -> Result<Vec<(&'r str, Vec<(u64, f64)>)>, Failure> {
+fn charted<'r>(rows: &'r [Row], view: &View) -> Result<Vec<Curve<'r>>, Failure> {
     let View::Run { metrics: wanted } = view else { return Ok(Vec::new()) };
     let mut values: BTreeMap<&str, Vec<(u64, f64)>> = BTreeMap::new();
     for row in rows {
@@ -129,7 +132,7 @@ fn text(
     folder: &Path,
     rows: &[Row],
     view: &View,
-    charted: &[(&str, Vec<(u64, f64)>)],
+    charted: &[Curve<'_>],
     console: &mut Console,
 ) -> Result<(), Failure> {
     let shown = if console.out_is_terminal() && !console.is_verbose() { LISTED } else { usize::MAX };

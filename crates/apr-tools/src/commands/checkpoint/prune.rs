@@ -3,13 +3,12 @@
 use alloc::borrow::Cow;
 use core::num::{NonZeroU64, NonZeroUsize};
 use std::io::Write as _;
-use std::path::PathBuf;
 
 use serde::Serialize;
 use st_mmap::{Best, Checkpoints, KeptBy, LoadOptions, Plan, Retention};
 
-use super::all;
-use crate::args::CompatArg;
+use super::{FolderArg, all};
+use crate::args::DryRunArg;
 use crate::checkpoints::{Checkpoint, Layout};
 use crate::code_files;
 use crate::error::{Exit, Failure};
@@ -31,9 +30,8 @@ const AFTER_HELP: &str = "A checkpoint is kept if any rule asks for it; the newe
 #[command(after_help = AFTER_HELP)]
 #[command(group = clap::ArgGroup::new("rules").required(true).multiple(true).args(["keep_last", "keep_best", "keep_every"]))]
 pub(super) struct Args {
-    /// The folder that holds the checkpoints.
-    #[arg(value_name = "FOLDER")]
-    folder: PathBuf,
+    #[command(flatten)]
+    at: FolderArg,
     /// Keep the N highest steps.
     #[arg(long, value_name = "N")]
     keep_last: Option<NonZeroUsize>,
@@ -46,11 +44,8 @@ pub(super) struct Args {
     /// Verify the files of those that --keep-last and --keep-best count; damaged ones do not count, and stay.
     #[arg(long)]
     verify: bool,
-    /// Say what would be removed, and remove nothing.
-    #[arg(short = 'n', long)]
-    dry_run: bool,
     #[command(flatten)]
-    compat: CompatArg,
+    dry_run: DryRunArg,
 }
 
 fn best(text: &str) -> Result<Best, String> {
@@ -84,18 +79,18 @@ struct Unusable {
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
-    let found = all(&args.folder)?;
+    let found = all(&args.at.folder)?;
     let (steps, others): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|checkpoint| checkpoint.layout == Layout::Steps);
-    let checkpoints = Checkpoints::new(&args.folder);
+    let checkpoints = Checkpoints::new(&args.at.folder);
     let retention = Retention { last: args.keep_last, best: args.keep_best.clone(), every: args.keep_every };
-    let options = LoadOptions { read: args.compat.rules().safetensors, ..LoadOptions::default() };
+    let options = LoadOptions::default();
     let busy = console.busy("reading");
     let plan = checkpoints
         .plan(&retention, args.verify.then_some(&options))
         .map_err(|error| no_metric(error, &steps))?;
     drop(busy);
-    let run = if args.dry_run { Run::Dry } else { Run::Write };
+    let run = args.dry_run.run();
     let removed = steps.iter().filter(|checkpoint| plan.removed.contains(&checkpoint.step));
     let bytes = removed.map(|checkpoint| code_files::formats(&checkpoint.path).bytes).sum();
     if run == Run::Write {
@@ -119,7 +114,7 @@ fn tell(args: &Args, plan: Plan, run: Run, bytes: u64, console: &mut Console) ->
         .collect();
     let unusable = unusable.into_iter().map(|(step, error)| Unusable { step, problem: error.into() });
     let report = PruneReport {
-        file: report::path(&args.folder),
+        file: report::path(&args.at.folder),
         removed,
         written: run == Run::Write,
         bytes,
@@ -135,7 +130,7 @@ fn tell(args: &Args, plan: Plan, run: Run, bytes: u64, console: &mut Console) ->
             Run::Dry => ("would be removed", "would be freed"),
         };
         let (count, kept) = (report.removed.len() as u64, report.kept.len() + report.unusable.len());
-        let title = style.bold(&escape::path(&args.folder));
+        let title = style.bold(&escape::path(&args.at.folder));
         let (count, bytes) = (plural(count, "checkpoint"), human::bytes(bytes));
         writeln!(out, "{title}: {count} {verb}, {bytes} {freed}; {kept} kept\n")?;
         let mut table = Table::new(&[Align::Left, Align::Left]);

@@ -3,14 +3,13 @@
 use alloc::borrow::Cow;
 use core::cmp::Reverse;
 use std::io::Write as _;
-use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::{ManifestArg, all};
-use crate::args::CompatArg;
+use super::{VerifiedArgs, all};
 use crate::checkpoints::Checkpoint;
 use crate::error::{Exit, Failure};
+use crate::input::Rules;
 use crate::report::{self, Report};
 use crate::terminal::{Console, escape};
 
@@ -23,13 +22,8 @@ const AFTER_HELP: &str = "Checkpoints are verified from the highest step down; t
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// The folder that holds the checkpoints.
-    #[arg(value_name = "FOLDER")]
-    folder: PathBuf,
     #[command(flatten)]
-    manifest: ManifestArg,
-    #[command(flatten)]
-    compat: CompatArg,
+    verified: VerifiedArgs,
 }
 
 #[derive(Serialize)]
@@ -52,14 +46,15 @@ struct Skipped<'a> {
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
-    let mut checkpoints = all(&args.folder)?;
+    let folder = args.verified.at.folder.as_path();
+    let mut checkpoints = all(folder)?;
     checkpoints.sort_by_key(|checkpoint| (Reverse(checkpoint.step), checkpoint.layout));
-    let (rules, verification) = (args.compat.rules(), args.manifest.verification());
+    let verification = args.verified.verification();
     let mut skipped: Vec<(&Checkpoint, Failure)> = Vec::new();
     let mut sound = None;
     let busy = console.busy("verifying");
     for checkpoint in &checkpoints {
-        match checkpoint.verify(&rules, verification) {
+        match checkpoint.verify(&Rules::STRICT, verification) {
             Ok(()) => {
                 sound = Some(checkpoint);
                 break;
@@ -78,7 +73,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
             problem,
         });
         console.report(&ResumeReport {
-            file: report::path(&args.folder),
+            file: report::path(folder),
             checkpoint: sound.map(|checkpoint| report::path(&checkpoint.path)),
             step: sound.map(|checkpoint| checkpoint.step),
             skipped: skipped.collect(),
@@ -87,7 +82,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         console.text(|out, _| writeln!(out, "{}", checkpoint.path.display()))?;
     } else {
         let what = if skipped.is_empty() { "has no checkpoints" } else { "has no checkpoint that is sound" };
-        console.note(format_args!("{} {what}", escape::path(&args.folder)));
+        console.note(format_args!("{} {what}", escape::path(folder)));
     }
     Ok(match (sound, skipped.first()) {
         (Some(_), _) => Exit::Success,
