@@ -1,8 +1,10 @@
 //! Saving under kill -9, failing system calls, a full disk and a power cut.
 //!
-//! Each part starts `crates/durable-file/examples/save.rs` (the last one `apr`), does its worst, and looks at what is in the folder. What
+//! Each part starts `crates/durable-file/examples/save.rs` (the last two `apr` and `crates/st-mmap/examples/checkpoint.rs`), does its worst, and looks at what is in the folder. What
 //! has to hold is written down in `docs/durable-file.md`; `--write` puts the figures into `docs/reliability.md`.
 
+#[cfg(unix)]
+mod checkpoint;
 #[cfg(unix)]
 mod fault;
 #[cfg(unix)]
@@ -49,7 +51,7 @@ enum Faults {
 }
 
 impl Plan {
-    const FULL: Self = Self { kills: 200, cuts: 40, disks: 20, faults: Faults::EveryScene, write: false };
+    const FULL: Self = Self { kills: 200, cuts: 50, disks: 20, faults: Faults::EveryScene, write: false };
     const QUICK: Self = Self { kills: 30, cuts: 3, disks: 5, faults: Faults::ThreeScenes, write: false };
 
     fn from_args(args: &[String]) -> Result<Self, Failure> {
@@ -85,6 +87,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     full_disk::run(session, &lab, plan.disks, &mut report)?;
     power_cut::run(session, &lab, plan.cuts, &mut report)?;
     seal::run(session, &lab, plan.kills, &mut report)?;
+    checkpoint::run(session, &lab, plan.kills, plan.cuts, &mut report)?;
     drop(lab);
     print!("{}", report.table());
     if plan.write {

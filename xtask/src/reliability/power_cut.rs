@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::process::{Captured, capture, find_tool, stdout_of, succeeds};
@@ -37,6 +37,20 @@ elif [ ! -s "$place/m.bin" ]; then echo empty
 else echo torn; fi
 "$saver" "$place/m.bin" "$size" "$seed" >/dev/null
 ls -A "$place"
+umount "$place"
+"#;
+
+/// The same with checkpoints: the step that is there before, the one that is saved, and what is said of each afterwards.
+const CHECKPOINTS: &str = r#"
+set -e
+image=$1 place=$2 cut=$3 delay=$4 saver=$5 mode=$6 size=$7 old=$8 new=$9
+mount -o loop,noauto_da_alloc "$image" "$place"
+"$saver" save "$place/run" "$old" "$size" >/dev/null
+sync -f "$place"
+python3 "$cut" "$place" "$delay" "$saver" "$mode" "$place/run" "$new" "$size"
+umount "$place"
+mount -o loop,noauto_da_alloc "$image" "$place"
+"$saver" verify "$place/run"
 umount "$place"
 "#;
 
@@ -77,15 +91,29 @@ pub(crate) fn run(session: &mut Session, lab: &Lab, cuts: u32, report: &mut Repo
     Ok(())
 }
 
+/// A checkpoint that is saved while the power is cut.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sized<'a> {
+    /// How.
+    pub(crate) mode: &'a str,
+    /// Bytes of its weights.
+    pub(crate) len: u64,
+    /// The step that is there before.
+    pub(crate) old: u64,
+    /// The step that is saved.
+    pub(crate) new: u64,
+}
+
 /// Requirements of the cuts.
 #[derive(Debug)]
-struct Setup {
+pub(crate) struct Setup {
     unshare: &'static [&'static str],
     mkfs: PathBuf,
 }
 
 impl Setup {
-    fn new(session: &Session, lab: &Lab) -> Result<Self, String> {
+    /// Looks for what is needed, and says what is missing.
+    pub(crate) fn new(session: &Session, lab: &Lab) -> Result<Self, String> {
         let unshare = own_mounts(session).ok_or("this user may not mount anything")?;
         if find_tool(session, "python3").is_none() {
             return Err("python3 is not installed".to_owned());
@@ -106,6 +134,32 @@ impl Setup {
         let file = fs::File::create(&image).and_then(|file| file.set_len(IMAGE_LEN));
         file.map_err(|error| format!("the image of the power cuts: {error}"))?;
         stdout_of(Command::new(&self.mkfs).args(["-q", "-F"]).arg(&image)).map(drop)
+    }
+
+    /// Cuts the power while `saver` saves a checkpoint, and returns what the parts of the script say.
+    pub(crate) fn checkpoint(
+        &self,
+        lab: &Lab,
+        saver: &Path,
+        saved: Sized<'_>,
+        cut: Option<Duration>,
+    ) -> Result<String, Failure> {
+        self.format(lab)?;
+        fs::write(lab.path("power_cut.py"), CUT).map_err(|error| format!("power_cut.py: {error}"))?;
+        let mut command = Command::new("unshare");
+        command.args(self.unshare).args(["sh", "-c", CHECKPOINTS, "sh"]);
+        command.arg(lab.path("image")).arg(lab.clear("disk")?).arg(lab.path("power_cut.py"));
+        command.arg(cut.map_or(-1.0, |cut| cut.as_secs_f64()).to_string());
+        command
+            .arg(saver)
+            .arg(saved.mode)
+            .args([saved.len, saved.old, saved.new].map(|number| number.to_string()));
+        let Captured { success, stdout, stderr } = capture(&mut command)?;
+        if success {
+            Ok(stdout)
+        } else {
+            Err(format!("a power cut did not take place: {}", stderr.trim()).into())
+        }
     }
 
     fn store(&self, lab: &Lab, old: &Content, new: &Content) -> Outcome {
