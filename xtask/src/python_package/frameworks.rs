@@ -55,17 +55,17 @@ static FRAMEWORKS: [Framework; 5] = [
             check: "import importlib.metadata as m; assert m.version('torch') == '2.8.0'; import torch",
             variables: &[],
         },
-        tests: &["tests/test_torch.py", "tests/test_torch_load.py"],
+        tests: &["tests/test_torch.py", "tests/test_torch_load.py", "tests/test_checkpoints_torch.py"],
         upstream: &UPSTREAM_TESTS,
     },
     Framework {
         name: "jax",
         packages: Packages {
-            names: &["jax==0.10.2", "flax"],
-            check: "import importlib.metadata as m; assert m.version('jax') == '0.10.2'; import flax",
+            names: &["jax==0.10.2", "flax", "optax", "keras"],
+            check: "import importlib.metadata as m; assert m.version('jax') == '0.10.2'; import flax, optax; m.version('keras')",
             variables: &[],
         },
-        tests: &["tests/test_flax.py"],
+        tests: &["tests/test_flax.py", "tests/test_checkpoints_jax.py"],
         upstream: &["tests/test_flax_comparison.py"],
     },
     Framework {
