@@ -39,7 +39,8 @@ impl Dbscan {
     /// samples that near to each other are in one cluster. Another sample is in the first cluster with a core sample that
     /// near, or noise. Squared distances are summed in `f64`. That is scikit-learn 1.9.1's `DBSCAN`.
     ///
-    /// A k-d tree finds the neighbours. Memory beside `x` is O(`n_samples` · `n_features`).
+    /// A k-d tree finds the neighbours, or, of at most 16,384 samples of more than 15 features, all distances. Memory beside `x` is
+    /// O(`n_samples` · `n_features`), and for all distances a bit for each two samples.
     ///
     /// # Errors
     ///

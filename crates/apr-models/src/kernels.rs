@@ -14,3 +14,4 @@ pub(crate) mod tiles;
 pub(crate) mod training;
 pub(crate) mod trees;
 pub(crate) mod vectors;
+pub(crate) mod weighted;

@@ -55,6 +55,11 @@ impl Standardized {
         self.means.len()
     }
 
+    /// All rows, one after the other.
+    pub(crate) const fn values(&self) -> &[f64] {
+        self.values.as_slice()
+    }
+
     /// One row, which must be there.
     pub(crate) fn row(&self, idx: usize) -> &[f64] {
         &self.values[idx * self.n_features()..(idx + 1) * self.n_features()]

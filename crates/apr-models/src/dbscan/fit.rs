@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 use crate::checks;
 use crate::error::{Error, ErrorKind};
+use crate::kernels::products::SumOrder;
+use crate::kernels::tiles::all_pairs;
 use crate::kernels::training::vectorized;
 use crate::matrix::Matrix;
 
@@ -17,6 +19,12 @@ const LEAF: usize = 32;
 /// Samples whose distances are summed side by side.
 const LANES: usize = 8;
 
+/// Most features of samples for a tree.
+const WIDE: usize = 15;
+
+/// Most samples whose pairs are all looked at: 32 MiB of bits.
+const MOST_PAIRED: usize = 1 << 14;
+
 /// Columns after which sums are compared.
 const COLUMNS: usize = 16;
 
@@ -28,12 +36,23 @@ pub(super) fn labels(x: &Matrix, eps: f32, min_samples: usize) -> Result<Vec<i32
         return Err(ErrorKind::MatrixTooLarge { n_rows, n_cols }.into());
     }
     let radius = f64::from(eps) * f64::from(eps);
-    let tree = Tree::new(x);
-    let is_core: Vec<bool> = x
-        .rows()
+    match n_cols > WIDE && n_rows <= MOST_PAIRED {
+        true => Ok(clusters(n_rows, min_samples, Pairs::new(x, radius))),
+        false => Ok(clusters(n_rows, min_samples, Tree::new(x, radius))),
+    }
+}
+
+/// What finds the samples near a sample.
+trait Near {
+    /// Visits the samples near the sample, itself included, until `visit` returns false.
+    fn near(&self, row: usize, visit: impl FnMut(usize) -> bool);
+}
+
+fn clusters(n_rows: usize, min_samples: usize, samples: impl Near) -> Vec<i32> {
+    let is_core: Vec<bool> = (0..n_rows)
         .map(|row| {
             let mut count = 0;
-            tree.near(row, radius, |_| {
+            samples.near(row, |_| {
                 count += 1;
                 count < min_samples
             });
@@ -50,7 +69,7 @@ pub(super) fn labels(x: &Matrix, eps: f32, min_samples: usize) -> Result<Vec<i32
         labels[start] = cluster;
         reached.push(start);
         while let Some(core) = reached.pop() {
-            tree.near(tree.row(core, x), radius, |other| {
+            samples.near(core, |other| {
                 if labels[other] == NOISE {
                     labels[other] = cluster;
                     if is_core[other] {
@@ -62,14 +81,77 @@ pub(super) fn labels(x: &Matrix, eps: f32, min_samples: usize) -> Result<Vec<i32
         }
         cluster += 1;
     }
-    Ok(labels)
+    labels
+}
+
+/// All pairs of near samples, a bit for each: where features are many, trees have to look at most samples.
+struct Pairs {
+    /// For each sample the words of its bits.
+    bits: Vec<u64>,
+    words: usize,
+}
+
+impl Pairs {
+    fn new(x: &Matrix, radius: f64) -> Self {
+        let (n_rows, n_cols) = x.shape();
+        let values: Vec<f64> = x.as_slice().iter().map(|&value| f64::from(value)).collect();
+        let words = n_rows.div_ceil(64);
+        let (mut bits, mut distances) = (vec![0_u64; n_rows * words], vec![0.0; 64 * n_rows]);
+        // Distances from each 64 samples to these and to those after them.
+        for (word, rows) in values.chunks(64 * n_cols).enumerate() {
+            let (begin, count) = (64 * word, rows.len() / n_cols);
+            let distances = &mut distances[..count * (n_rows - begin)];
+            let square = |a: f64, b: f64| (a - b) * (a - b);
+            all_pairs(SumOrder::InOrder, rows, &values[begin * n_cols..], n_cols, square, distances);
+            for (idx, distances) in distances.chunks_exact(n_rows - begin).enumerate() {
+                let row = begin + idx;
+                for (other, distances) in distances.chunks(64).enumerate() {
+                    let mut near = 0;
+                    for (place, &distance) in distances.iter().enumerate() {
+                        near |= u64::from(distance <= radius) << place;
+                    }
+                    let other = word + other;
+                    bits[row * words + other] |= near;
+                    for place in ones(near) {
+                        bits[(64 * other + place) * words + word] |= 1 << idx;
+                    }
+                }
+            }
+        }
+        Self { bits, words }
+    }
+}
+
+impl Near for Pairs {
+    fn near(&self, row: usize, mut visit: impl FnMut(usize) -> bool) {
+        for (word, &bits) in self.bits[row * self.words..][..self.words].iter().enumerate() {
+            for place in ones(bits) {
+                if !visit(64 * word + place) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Places of the bits that are 1.
+fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        (bits != 0).then(|| {
+            let place = bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            place
+        })
+    })
 }
 
 /// A k-d tree (Bentley, *Multidimensional binary search trees used for associative searching*, Commun. ACM 18, 1975) whose
 /// nodes have the bounds of their samples. A bound is computed by the operations of the distances it bounds, in their
 /// order, so that rounding cannot hide a neighbour.
-struct Tree {
-    n_cols: usize,
+struct Tree<'x> {
+    x: &'x Matrix,
+    /// Greatest squared distance of near samples.
+    radius: f64,
     /// Blocks of samples of a leaf, column by column; lanes without a sample are infinite.
     blocks: Vec<f64>,
     /// Indices of the samples in the order of the leaves.
@@ -88,8 +170,8 @@ struct Node {
     block: usize,
 }
 
-impl Tree {
-    fn new(x: &Matrix) -> Self {
+impl<'x> Tree<'x> {
+    fn new(x: &'x Matrix, radius: f64) -> Self {
         let (n_rows, n_cols) = x.shape();
         let mut order: Vec<usize> = (0..n_rows).collect();
         let mut nodes = vec![Node { start: 0, end: n_rows, children: None, block: 0 }];
@@ -136,29 +218,16 @@ impl Tree {
                 }
             }
         }
-        Self { n_cols, blocks, order, nodes, bounds }
-    }
-
-    /// A sample.
-    fn row<'x>(&self, idx: usize, x: &'x Matrix) -> &'x [f32] {
-        &x.as_slice()[idx * self.n_cols..(idx + 1) * self.n_cols]
-    }
-
-    /// Visits the samples whose squared distance is at most `radius`, until `visit` returns false.
-    fn near(&self, row: &[f32], radius: f64, visit: impl FnMut(usize) -> bool) {
-        let row: Vec<f64> = row.iter().map(|&value| f64::from(value)).collect();
-        vectorized(
-            #[inline(always)]
-            || self.walk(&row, radius, visit),
-        );
+        Self { x, radius, blocks, order, nodes, bounds }
     }
 
     #[inline(always)]
-    fn walk(&self, row: &[f64], radius: f64, mut visit: impl FnMut(usize) -> bool) {
+    fn walk(&self, row: &[f64], mut visit: impl FnMut(usize) -> bool) {
+        let (n_cols, radius) = (row.len(), self.radius);
         let mut open = vec![0];
         while let Some(node) = open.pop() {
-            let bounds = &self.bounds[2 * node * self.n_cols..2 * (node + 1) * self.n_cols];
-            let (low, high) = bounds.split_at(self.n_cols);
+            let bounds = &self.bounds[2 * node * n_cols..2 * (node + 1) * n_cols];
+            let (low, high) = bounds.split_at(n_cols);
             let mut least = 0.0;
             for (&value, (&low, &high)) in row.iter().zip(low.iter().zip(high)) {
                 let (below, above) = (f64::from(low) - value, value - f64::from(high));
@@ -174,7 +243,7 @@ impl Tree {
                 open.extend([first + 1, first]);
                 continue;
             }
-            let blocks = self.blocks[block..].chunks_exact(LANES * self.n_cols);
+            let blocks = self.blocks[block..].chunks_exact(LANES * n_cols);
             for (indices, block) in self.order[start..end].chunks(LANES).zip(blocks) {
                 let distances = distances(row, block, radius);
                 for (&idx, distance) in indices.iter().zip(distances) {
@@ -184,6 +253,18 @@ impl Tree {
                 }
             }
         }
+    }
+}
+
+impl Near for Tree<'_> {
+    fn near(&self, row: usize, visit: impl FnMut(usize) -> bool) {
+        let n_cols = self.x.n_cols();
+        let row: Vec<f64> =
+            self.x.as_slice()[row * n_cols..][..n_cols].iter().map(|&value| value.into()).collect();
+        vectorized(
+            #[inline(always)]
+            || self.walk(&row, visit),
+        );
     }
 }
 
@@ -248,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn tree_finds_what_all_distances_find() {
+    fn both_find_what_all_distances_find() {
         let mut rng = Rng::new(9);
         for (n_rows, n_cols) in [(1, 1), (33, 1), (400, 2), (300, 3), (200, 17)] {
             // On a grid, so that distances equal to the radius occur.
@@ -256,8 +337,13 @@ mod tests {
             let x = Matrix::from_vec(n_rows, n_cols, values).unwrap();
             for eps in [0.5, 1.0, 2.0, 5.0, 13.0] {
                 for min_samples in [1, 3, 8] {
-                    let found = labels(&x, eps, min_samples).unwrap();
-                    assert_eq!(found, slowly(&x, eps, min_samples), "{n_rows} {n_cols} {eps} {min_samples}");
+                    let (expected, radius) = (slowly(&x, eps, min_samples), f64::from(eps) * f64::from(eps));
+                    let about = (n_rows, n_cols, eps, min_samples);
+                    let found = clusters(n_rows, min_samples, Tree::new(&x, radius));
+                    assert_eq!(found, expected, "tree {about:?}");
+                    let found = clusters(n_rows, min_samples, Pairs::new(&x, radius));
+                    assert_eq!(found, expected, "pairs {about:?}");
+                    assert_eq!(labels(&x, eps, min_samples).unwrap(), expected, "{about:?}");
                 }
             }
         }

@@ -104,7 +104,7 @@ impl BoostingOptions {
         checks::expect_not_negative("l2", self.l2)?;
         let shared = self.subsample > 0.0 && self.subsample <= 1.0;
         checks::expect("subsample", shared, "a number above 0 and at most 1 is needed")?;
-        self.early_stopping.map_or(Ok(()), |stopping| stopping.check())
+        self.early_stopping.map_or(Ok(()), EarlyStopping::check)
     }
 }
 

@@ -16,7 +16,12 @@ pub(crate) fn exp_all(values: &mut [f64]) {
     match Vectors::detect() {
         Some(vectors) => vectors.run(
             #[inline(always)]
-            || chunks.iter_mut().for_each(exp_chunk),
+            || {
+                // Loops, not closures for iterators: those may be compiled apart, without the vectors.
+                for chunk in chunks {
+                    exp_chunk(chunk);
+                }
+            },
         ),
         None => chunks.as_flattened_mut().iter_mut().for_each(|value| *value = libm::exp(*value)),
     }
@@ -26,7 +31,11 @@ pub(crate) fn exp_all(values: &mut [f64]) {
 #[inline(always)]
 fn exp_chunk(values: &mut [f64; LANES]) {
     // Beyond these bounds results overflow, or lose bits.
-    if !values.iter().all(|value| (-708.0..=709.0).contains(value)) {
+    let mut in_range = true;
+    for value in &*values {
+        in_range &= (-708.0..=709.0).contains(value);
+    }
+    if !in_range {
         return values.iter_mut().for_each(|value| *value = libm::exp(*value));
     }
     for value in values {

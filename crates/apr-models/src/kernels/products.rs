@@ -23,7 +23,11 @@ impl SumOrder {
         term: impl Fn(f64, f64) -> f64,
     ) -> f64 {
         if matches!(self, Self::InOrder) {
-            return a.iter().zip(b).map(|(&a, &b)| term(a.into(), b.into())).sum();
+            let mut sum = 0.0;
+            for (&a, &b) in a.iter().zip(b) {
+                sum += term(a.into(), b.into());
+            }
+            return sum;
         }
         let mut sums = [0.0_f64; LANES];
         let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());

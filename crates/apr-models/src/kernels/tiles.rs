@@ -1,11 +1,11 @@
 //! Sums over all pairs of a row and a row of a table: products of matrices, and distances.
 //!
-//! Tiles of four rows and eight rows of the table, vectorized over the latter. Each sum is that of [`products`](super::products) to the last
-//! bit: the tile runs over the summed index lane by lane.
+//! Tiles of four rows and eight rows of the table, vectorized over the latter. Each sum is that of its [`SumOrder`] to the last
+//! bit: the tile runs over the summed index lane by lane, or value by value.
 
 use alloc::vec;
 
-use crate::kernels::products::{LANES, sum_of};
+use crate::kernels::products::{LANES, SumOrder};
 use crate::kernels::vectors::Vectors;
 
 /// Rows of a tile.
@@ -17,6 +17,7 @@ const COLUMNS: usize = 8;
 /// Writes for every row and every row of the table the sum of `term` over their values: `[n_rows, n_table]`, row-major. Both have
 /// `width` values in a row, at least 1.
 pub(crate) fn all_pairs<T: Copy + Into<f64>>(
+    order: SumOrder,
     rows: &[f64],
     table: &[T],
     width: usize,
@@ -28,7 +29,7 @@ pub(crate) fn all_pairs<T: Copy + Into<f64>>(
         Some(vectors) if rows.len() >= ROWS * width => {
             vectors.run(
                 #[inline(always)]
-                || all_tiles(rows, table, width, term, out),
+                || all_tiles(order, rows, table, width, term, out),
             );
             rows.len() / width / ROWS * ROWS
         }
@@ -37,13 +38,14 @@ pub(crate) fn all_pairs<T: Copy + Into<f64>>(
     let rows = rows.chunks_exact(width).zip(out.chunks_exact_mut(n_table.max(1)));
     for (row, out) in rows.skip(n_tiled) {
         let table = table.chunks_exact(width);
-        out.iter_mut().zip(table).for_each(|(place, other)| *place = sum_of(row, other, term));
+        out.iter_mut().zip(table).for_each(|(place, other)| *place = order.sum(row, other, term));
     }
 }
 
 /// As [`all_pairs`] for all rows that fill tiles.
 #[inline(always)]
 fn all_tiles<T: Copy + Into<f64>>(
+    order: SumOrder,
     rows: &[f64],
     table: &[T],
     width: usize,
@@ -58,7 +60,7 @@ fn all_tiles<T: Copy + Into<f64>>(
             $(while n_table - first >= $n {
                 let table = table.get(first * width..).unwrap_or_default();
                 let panel = pack::<$n, T>(table, width, &mut panel);
-                panel_of::<$n>(rows, panel, width, term, first, n_table, out);
+                panel_of::<$n>(order, rows, panel, term, (first, n_table), out);
                 first += $n;
             })*
         };
@@ -89,17 +91,17 @@ fn pack<'p, const N: usize, T: Copy + Into<f64>>(
 /// The sums of all rows with a panel of the table, whose first row is the row `first`.
 #[inline(always)]
 fn panel_of<const N: usize>(
+    order: SumOrder,
     rows: &[f64],
     panel: &[[f64; N]],
-    width: usize,
     term: impl Fn(f64, f64) -> f64 + Copy,
-    first: usize,
-    n_table: usize,
+    (first, n_table): (usize, usize),
     out: &mut [f64],
 ) {
+    let width = panel.len();
     for (rows, out) in rows.chunks_exact(ROWS * width).zip(out.chunks_exact_mut(ROWS * n_table)) {
         let mut each = rows.chunks_exact(width);
-        let sums = tile(core::array::from_fn(|_| each.next().unwrap_or_default()), panel, term);
+        let sums = tile(order, core::array::from_fn(|_| each.next().unwrap_or_default()), panel, term);
         for (sums, out) in sums.iter().zip(out.chunks_exact_mut(n_table)) {
             if let Some(places) = out.get_mut(first..first + N) {
                 places.copy_from_slice(sums);
@@ -111,10 +113,19 @@ fn panel_of<const N: usize>(
 /// One tile of sums.
 #[inline(always)]
 fn tile<const N: usize>(
+    order: SumOrder,
     rows: [&[f64]; ROWS],
     panel: &[[f64; N]],
     term: impl Fn(f64, f64) -> f64 + Copy,
 ) -> [[f64; N]; ROWS] {
+    if matches!(order, SumOrder::InOrder) {
+        let mut sums = [[0.0; N]; ROWS];
+        let [a, b, c, d] = rows;
+        for (((&a, &b), (&c, &d)), values) in a.iter().zip(b).zip(c.iter().zip(d)).zip(panel) {
+            add(&mut sums, [a, b, c, d], values, term);
+        }
+        return sums;
+    }
     // Not a closure: each call is compiled into this function, with the vectors of its caller.
     macro_rules! sums {
         ($lane:literal) => {
@@ -177,7 +188,6 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::kernels::products::{dot, squared_distance};
     use crate::rng::Rng;
 
     #[test]
@@ -200,10 +210,12 @@ mod tests {
                         }
                     }
                 };
-                all_pairs(&rows, &table, width, |a, b| a * b, &mut out);
-                check(&|row, idx| dot(row, &table[idx * width..][..width]), &out);
-                all_pairs(&rows, &narrow, width, |a, b| (a - b) * (a - b), &mut out);
-                check(&|row, idx| squared_distance(row, &narrow[idx * width..][..width]), &out);
+                for order in [SumOrder::Lanes, SumOrder::InOrder] {
+                    all_pairs(order, &rows, &table, width, |a, b| a * b, &mut out);
+                    check(&|row, idx| order.dot(row, &table[idx * width..][..width]), &out);
+                    all_pairs(order, &rows, &narrow, width, |a, b| (a - b) * (a - b), &mut out);
+                    check(&|row, idx| order.squared_distance(row, &narrow[idx * width..][..width]), &out);
+                }
             }
         }
     }

@@ -6,9 +6,13 @@ use alloc::vec::Vec;
 use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::kernels::products::SumOrder;
+use crate::kernels::tiles::all_pairs;
 use crate::matrix::Matrix;
 use crate::rng::Rng;
 use crate::workers::Workers;
+
+/// Samples whose distances to all centres are computed together.
+const ROWS: usize = 64;
 
 #[derive(Clone, Copy)]
 pub(super) struct Settings {
@@ -154,21 +158,29 @@ impl<'x> State<'x> {
 
     /// Gives each sample to its nearest centre; whether that changed anything.
     fn assign(&mut self) -> bool {
-        let n_cols = self.x.n_cols();
+        let (n_cols, n_clusters) = (self.x.n_cols(), self.counts.len());
         let mut changed = false;
         self.counts.fill(0);
-        let samples = self.x.rows().zip(&mut self.labels).zip(&mut self.distances);
-        for ((row, label), distance) in samples {
-            let mut best = (0, f64::INFINITY);
-            for (idx, centre) in self.centres.chunks_exact(n_cols).enumerate() {
-                let distance = SumOrder::InOrder.squared_distance(row, centre);
-                if distance < best.1 {
-                    best = (idx, distance);
+        let (mut wide, mut pairs) = (Vec::new(), vec![0.0; ROWS * n_clusters]);
+        let mut samples = self.labels.iter_mut().zip(&mut self.distances);
+        for rows in self.x.as_slice().chunks(ROWS * n_cols) {
+            wide.clear();
+            wide.extend(rows.iter().map(|&value| f64::from(value)));
+            let pairs = &mut pairs[..rows.len() / n_cols * n_clusters];
+            let square = |a: f64, b: f64| (a - b) * (a - b);
+            all_pairs(SumOrder::InOrder, &wide, &self.centres, n_cols, square, pairs);
+            // Distances first: at their end no sample is taken.
+            for (distances, (label, distance)) in pairs.chunks_exact(n_clusters).zip(samples.by_ref()) {
+                let mut best = (0, f64::INFINITY);
+                for (idx, &distance) in distances.iter().enumerate() {
+                    if distance < best.1 {
+                        best = (idx, distance);
+                    }
                 }
+                changed |= *label != best.0;
+                (*label, *distance) = best;
+                self.counts[best.0] += 1;
             }
-            changed |= *label != best.0;
-            (*label, *distance) = best;
-            self.counts[best.0] += 1;
         }
         changed
     }

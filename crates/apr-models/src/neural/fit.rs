@@ -90,7 +90,7 @@ impl NeuralOptions {
         checks::expect("batch size", self.batch_size > 0, "must be at least 1")?;
         let decay = self.weight_decay >= 0.0 && self.weight_decay.is_finite();
         checks::expect("weight decay", decay, "must be finite and not negative")?;
-        self.early_stopping.map_or(Ok(()), |stopping| stopping.check())?;
+        self.early_stopping.map_or(Ok(()), EarlyStopping::check)?;
         let fits =
             self.loss == NeuralLoss::MeanSquared || matches!(last, Activation::Sigmoid | Activation::Softmax);
         checks::expect("loss", fits, "cross entropy needs a last layer of sigmoids or a softmax")?;

@@ -9,7 +9,8 @@ use crate::convergence::Convergence;
 use crate::error::{Error, ErrorKind};
 use crate::kernels::exponential::exp_all;
 use crate::kernels::products::SumOrder;
-use crate::kernels::training::{add_scaled, vectorized};
+use crate::kernels::tiles::all_pairs;
+use crate::kernels::weighted::add_weighted_rows;
 use crate::matrix::Matrix;
 use crate::neural::{Activation, Dense, NeuralSequential};
 use crate::newton::{Smooth, minimize};
@@ -70,6 +71,7 @@ pub(super) fn fit(
         penalties,
         n_classes,
         shares: vec![0.0; places.len() * n_classes],
+        factors: vec![0.0; places.len() * n_classes],
     };
     let mut point = vec![0.0; n_classes * (x.n_cols() + 1)];
     let convergence = minimize(&mut loss, &mut point, max_iter, tol);
@@ -89,6 +91,8 @@ struct SoftmaxLoss<'s> {
     n_classes: usize,
     /// `[n_samples, n_classes]`: probabilities at the point of the last loss.
     shares: Vec<f64>,
+    /// `[n_samples, n_classes]`: what samples count in a sum.
+    factors: Vec<f64>,
 }
 
 impl SoftmaxLoss<'_> {
@@ -97,29 +101,19 @@ impl SoftmaxLoss<'_> {
         self.samples.n_features() + 1
     }
 
-    /// Adds to `out` each sample times a factor for each class. `factors` turns a row of values into them.
-    fn add_samples(
-        &self,
-        values: &[f64],
-        mut factors: impl FnMut(usize, &[f64], &mut [f64]),
-        out: &mut [f64],
-    ) {
-        let width = self.width();
-        let mut row_factors = vec![0.0; self.n_classes];
-        vectorized(
-            #[inline(always)]
-            || {
-                let rows = self.samples.rows().zip(values.chunks_exact(self.n_classes));
-                for (idx, (row, values)) in rows.enumerate() {
-                    factors(idx, values, &mut row_factors);
-                    for (sums, &factor) in out.chunks_exact_mut(width).zip(&row_factors) {
-                        let Some((constant, sums)) = sums.split_last_mut() else { continue };
-                        add_scaled(row, factor, sums);
-                        *constant += factor;
-                    }
-                }
-            },
-        );
+    /// Writes the sums over the samples of a term of the factor for each class and each value; for a constant the value is 1.
+    fn sum_samples(&self, term: impl Fn(f64, f64) -> f64 + Copy, out: &mut [f64]) {
+        let (n_features, k) = (self.samples.n_features(), self.n_classes);
+        let (mut sums, none) = (vec![0.0; k * n_features], vec![0.0; k * n_features]);
+        let term_of = |factor, value, _| term(factor, value);
+        add_weighted_rows(self.samples.values(), n_features, &self.factors, &none, term_of, &mut sums);
+        let of_classes = out.chunks_exact_mut(self.width()).zip(sums.chunks_exact(n_features)).enumerate();
+        for (class, (out, sums)) in of_classes {
+            let Some((constant, out)) = out.split_last_mut() else { continue };
+            out.copy_from_slice(sums);
+            *constant = 0.0;
+            self.factors.iter().skip(class).step_by(k).for_each(|factor| *constant += factor);
+        }
     }
 
     fn add_penalties(&self, point: &[f64], out: &mut [f64]) {
@@ -157,18 +151,17 @@ impl SoftmaxLoss<'_> {
 /// The value of each class's linear function, for each sample.
 fn scores(samples: &Standardized, point: &[f64], n_classes: usize, out: &mut [f64]) {
     let n_features = samples.n_features();
-    vectorized(
-        #[inline(always)]
-        || {
-            for (row, out) in samples.rows().zip(out.chunks_exact_mut(n_classes)) {
-                for (out, point) in out.iter_mut().zip(point.chunks_exact(n_features + 1)) {
-                    let (coefficients, constant) = point.split_at(n_features);
-                    *out = SumOrder::Lanes.dot(row, coefficients)
-                        + constant.first().copied().unwrap_or_default();
-                }
-            }
-        },
-    );
+    let mut coefficients = Vec::with_capacity(n_classes * n_features);
+    let mut constants = Vec::with_capacity(n_classes);
+    for point in point.chunks_exact(n_features + 1) {
+        let (of_class, constant) = point.split_at(n_features);
+        coefficients.extend_from_slice(of_class);
+        constants.extend_from_slice(constant);
+    }
+    all_pairs(SumOrder::Lanes, samples.values(), &coefficients, n_features, |a, b| a * b, out);
+    for out in out.chunks_exact_mut(n_classes) {
+        out.iter_mut().zip(&constants).for_each(|(out, constant)| *out += constant);
+    }
 }
 
 impl Smooth for SoftmaxLoss<'_> {
@@ -196,47 +189,42 @@ impl Smooth for SoftmaxLoss<'_> {
     }
 
     fn gradient(&mut self, point: &[f64], out: &mut [f64]) {
-        out.fill(0.0);
-        let factors = |idx: usize, shares: &[f64], factors: &mut [f64]| {
-            let weight = self.weights[idx];
+        let (k, samples) = (self.n_classes, self.places.iter().zip(self.weights));
+        let rows = self.factors.chunks_exact_mut(k).zip(self.shares.chunks_exact(k));
+        for ((factors, shares), (&place, weight)) in rows.zip(samples) {
             factors.iter_mut().zip(shares).for_each(|(factor, share)| *factor = weight * share);
-            factors[self.places[idx] as usize] -= weight;
-        };
-        self.add_samples(&self.shares, factors, out);
+            factors[place as usize] -= weight;
+        }
+        self.sum_samples(|factor, value| factor * value, out);
         self.add_penalties(point, out);
         self.scale(out);
     }
 
     fn diagonal(&mut self, out: &mut [f64]) {
-        out.fill(0.0);
-        let width = self.width();
-        let rows = self.samples.rows().zip(self.shares.chunks_exact(self.n_classes)).zip(self.weights);
-        for ((row, shares), weight) in rows {
-            for (sums, share) in out.chunks_exact_mut(width).zip(shares) {
-                let curvature = weight * share * (1.0 - share);
-                let Some((constant, sums)) = sums.split_last_mut() else { continue };
-                sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += curvature * value * value);
-                *constant += curvature;
-            }
+        let k = self.n_classes;
+        let rows = self.factors.chunks_exact_mut(k).zip(self.shares.chunks_exact(k));
+        for ((factors, shares), weight) in rows.zip(self.weights) {
+            let of_classes = factors.iter_mut().zip(shares);
+            of_classes.for_each(|(factor, share)| *factor = weight * share * (1.0 - share));
         }
-        for out in out.chunks_exact_mut(width) {
+        self.sum_samples(|factor, value| factor * value * value, out);
+        for out in out.chunks_exact_mut(self.width()) {
             out.iter_mut().zip(&self.penalties).for_each(|(out, penalty)| *out += penalty);
         }
         self.scale(out);
     }
 
     fn hessian_times(&mut self, direction: &[f64], out: &mut [f64]) {
-        out.fill(0.0);
-        let mut along = vec![0.0; self.shares.len()];
-        scores(self.samples, direction, self.n_classes, &mut along);
-        let factors = |idx: usize, along: &[f64], factors: &mut [f64]| {
-            let shares = &self.shares[idx * self.n_classes..(idx + 1) * self.n_classes];
+        let k = self.n_classes;
+        scores(self.samples, direction, k, &mut self.factors);
+        let rows = self.factors.chunks_exact_mut(k).zip(self.shares.chunks_exact(k));
+        for ((along, shares), weight) in rows.zip(self.weights) {
             let mean: f64 = along.iter().zip(shares).map(|(along, share)| along * share).sum();
-            for ((factor, along), share) in factors.iter_mut().zip(along).zip(shares) {
-                *factor = self.weights[idx] * share * (along - mean);
+            for (along, share) in along.iter_mut().zip(shares) {
+                *along = weight * share * (*along - mean);
             }
-        };
-        self.add_samples(&along, factors, out);
+        }
+        self.sum_samples(|factor, value| factor * value, out);
         self.add_penalties(direction, out);
         self.scale(out);
     }

@@ -4,6 +4,7 @@ use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
 use crate::error::Error;
+use crate::kernels::products::SumOrder;
 use crate::kernels::tiles::all_pairs;
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::pipeline::rows::Block;
@@ -52,7 +53,7 @@ impl LinearStep {
         };
         if rows.sparse_rows().is_none() {
             return rows.replace(n_outputs, |rows, out| {
-                all_pairs(rows, weights, width, |a, b| a * b, out);
+                all_pairs(SumOrder::Lanes, rows, weights, width, |a, b| a * b, out);
                 for out in out.chunks_exact_mut(n_outputs) {
                     out.iter_mut().zip(self.bias.iter()).for_each(|(place, bias)| *place += bias);
                 }

@@ -6,7 +6,7 @@ use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
 use crate::error::Error;
-use crate::kernels::products;
+use crate::kernels::products::{self, SumOrder};
 use crate::kernels::tiles::all_pairs;
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::sparse::check_layout;
@@ -133,8 +133,8 @@ impl Table {
             return;
         }
         with_slice!(&self.values, values => match distances {
-            true => all_pairs(samples, values, self.n_cols, |a, b| (a - b) * (a - b), out),
-            false => all_pairs(samples, values, self.n_cols, |a, b| a * b, out),
+            true => all_pairs(SumOrder::Lanes, samples, values, self.n_cols, |a, b| (a - b) * (a - b), out),
+            false => all_pairs(SumOrder::Lanes, samples, values, self.n_cols, |a, b| a * b, out),
         });
     }
 

@@ -183,18 +183,23 @@ impl Kernel for Similarities {
     fn row(&self, idx: usize, out: &mut [f64]) {
         let row = &self.values[idx * self.n_cols..(idx + 1) * self.n_cols];
         let each = out.iter_mut().zip(self.values.chunks_exact(self.n_cols));
+        // Loops, not closures for iterators: those may be compiled apart, without the vectors.
         match self.kernel {
             SvmKernel::Linear => vectorized(
                 #[inline(always)]
-                || each.for_each(|(out, other)| *out = SumOrder::Lanes.dot(row, other)),
+                || {
+                    for (out, other) in each {
+                        *out = SumOrder::Lanes.dot(row, other);
+                    }
+                },
             ),
             SvmKernel::Rbf { gamma } => {
                 vectorized(
                     #[inline(always)]
                     || {
-                        each.for_each(|(out, other)| {
-                            *out = -gamma * SumOrder::Lanes.squared_distance(row, other)
-                        })
+                        for (out, other) in each {
+                            *out = -gamma * SumOrder::Lanes.squared_distance(row, other);
+                        }
                     },
                 );
                 exp_all(out);
