@@ -30,9 +30,9 @@ const CHUNK: u64 = 1 << 20;
 
 const AFTER_HELP: &str = "A line of text is a row: the last dimension; an empty line ends each matrix of more than two dimensions. \
     Numbers have as many digits as give them back. Quantized tensors are decoded. Memory does not grow with the tensor.\n\n\
-    Examples:\n  apr dump model.safetensors coefficients\n  \
-    apr dump model.safetensors encoder.weight --slice 0:2,:8\n  \
-    apr dump model.gguf token_embd.weight --slice 0 --format npy -o row.npy\n\n\
+    Examples:\n  apr dump model.safetensors head.weight\n  \
+    apr dump model.safetensors encoder.layer.0.weight --slice 0:2,1:3\n  \
+    apr dump model.gguf blk.0.weight --slice 0 --format npy -o row.npy\n\n\
     Exit codes: 0 success, 2 OUT exists, no such tensor, or a part that it does not have, 3 invalid file, 4 not verified or \
     not decrypted, 5 I/O, 6 another format, or encrypted and no key given.";
 

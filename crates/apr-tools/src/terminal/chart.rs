@@ -55,7 +55,9 @@ pub(crate) fn lines(points: &[(u64, f64)], style: Style) -> Vec<String> {
     }
     let left_out = points.iter().filter(|(_, value)| !value.is_finite()).count();
     if left_out > 0 {
-        lines.push(format!("{:LABEL$}   {left_out} of {} values are not finite", "", points.len()));
+        let long = format!("{:LABEL$}   {left_out} of {} values are not finite", "", points.len());
+        let fits = style.width().is_none_or(|width| long.len() <= width);
+        lines.push(if fits { long } else { format!("{left_out} not finite") });
     }
     lines
 }
@@ -94,7 +96,7 @@ mod tests {
                 "             │███",
                 "             │███",
                 "             │███▅▅▅",
-                "             │██████▃▃▃",
+                "             │██████",
                 "       0.125 │█████████▁▁▁",
                 "               10        40"
             ]

@@ -4,12 +4,15 @@ use crate::sandbox::Sandbox;
 #[cfg(unix)]
 use crate::serving::Serving;
 
-const COMMANDS: [&str; 31] = [
+const COMMANDS: [&str; 34] = [
     "inspect",
     "tensors",
+    "dump",
     "check",
+    "checkpoint",
     "scan",
     "diff",
+    "compatible",
     "convert",
     "export",
     "quantize",
@@ -54,6 +57,10 @@ fn examples_of_all_help_pages_run() {
     let nested = nested.iter().map(|[command, sub]| vec![*command, *sub, "--help"]);
     for page in pages.chain(algorithms.iter().map(|name| vec!["train", name, "--help"])).chain(nested) {
         let sandbox = Sandbox::with_models();
+        crate::checkpoints::add_run(&sandbox);
+        if page[0] == "compatible" {
+            sandbox.write("new.apr", &sandbox.read("model.apr"));
+        }
         let help = sandbox.run(&page).stdout;
         let examples = examples(&help);
         let enough = if page.len() == 3 { 1 } else { 2 };

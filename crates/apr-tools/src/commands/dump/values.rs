@@ -174,6 +174,6 @@ mod tests {
         let complex = [1.5_f32, -2.0].map(f32::to_le_bytes).concat();
         assert_eq!(text(Layout::Text, &[1], Dtype::C64, &complex), "1.5-2j\n");
         assert_eq!(text(Layout::Text, &[2], Dtype::F8E4M3, &[0x38, 0x7f]), "1 NaN\n");
-        assert_eq!(text(Layout::Text, &[2], Dtype::Bf16, &[0x80, 0x3f, 0xcd, 0x3d]), "1 0.10009766\n");
+        assert_eq!(text(Layout::Text, &[2], Dtype::Bf16, &[0x80, 0x3f, 0xcd, 0x3d]), "1 0.100097656\n");
     }
 }
