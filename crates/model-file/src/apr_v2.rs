@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use apr_container::ReadOptions;
-use apr_container::v2::{Footer, Index, Inflated, Warning};
+use apr_container::v2::{self, Footer, Index, Inflated, Warning};
 use read_at::ReadAt;
 
 use crate::content::read_all;
@@ -122,8 +122,8 @@ impl AprV2 {
 
     pub(crate) fn tensors<'m>(&'m self, content: &'m dyn ReadAt) -> Result<Vec<Tensor<'m>>, Error> {
         let mut tensors = Vec::with_capacity(self.shapes.len());
-        for index in 0..self.shapes.len() {
-            tensors.extend(self.tensor_at(index, content)?);
+        for (info, shape) in self.index().iter().zip(&self.shapes) {
+            tensors.push(self.tensor_of(info, shape, content)?);
         }
         Ok(tensors)
     }
@@ -133,14 +133,21 @@ impl AprV2 {
         index: usize,
         content: &'m dyn ReadAt,
     ) -> Result<Option<Tensor<'m>>, Error> {
-        let Some((info, shape)) = self.index().get(index).zip(self.shapes.get(index)) else {
-            return Ok(None);
-        };
-        Ok(Some(match &self.stored {
+        let found = self.index().get(index).zip(self.shapes.get(index));
+        found.map(|(info, shape)| self.tensor_of(info, shape, content)).transpose()
+    }
+
+    fn tensor_of<'m>(
+        &'m self,
+        info: v2::TensorInfo<'m>,
+        shape: &'m [usize],
+        content: &'m dyn ReadAt,
+    ) -> Result<Tensor<'m>, Error> {
+        Ok(match &self.stored {
             Stored::InFile(_) => Tensor::stored(info, shape, content),
             Stored::Inflated(inflated) => {
                 Tensor::inflated(info, shape, inflated.container().data(info.name())?)
             }
-        }))
+        })
     }
 }

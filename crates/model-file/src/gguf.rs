@@ -81,14 +81,17 @@ impl Gguf {
     }
 
     pub(crate) fn tensors<'m>(&'m self, content: &'m dyn ReadAt) -> Vec<Tensor<'m>> {
-        (0..).map_while(|index| self.tensor_at(index, content)).collect()
+        self.tensors.iter().map(|row| self.tensor_of(row, content)).collect()
     }
 
     pub(crate) fn tensor_at<'m>(&'m self, index: usize, content: &'m dyn ReadAt) -> Option<Tensor<'m>> {
-        let row = self.tensors.get(index)?;
+        self.tensors.get(index).map(|row| self.tensor_of(row, content))
+    }
+
+    fn tensor_of<'m>(&self, row: &'m Row, content: &'m dyn ReadAt) -> Tensor<'m> {
         let origin = Origin { content, offset: row.offset };
         let (kind, extent) = ((row.name.as_str(), row.dtype), (&row.shape[..], row.elements));
-        Some(Tensor::of_gguf(kind, extent, row.byte_len, origin, self.endian))
+        Tensor::of_gguf(kind, extent, row.byte_len, origin, self.endian)
     }
 }
 
