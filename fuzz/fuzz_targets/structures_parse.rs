@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
 use st_core::{Dtype, TensorView};
-use st_structures::{ErrorKind, Limits, Outline, SCHEMA_KEY, Structure, Tensor, VERSION, VERSION_KEY, from_bytes};
+use st_structures::{
+    ErrorKind, Limits, Outline, SCHEMA_KEY, Structure, Tensor, VERSION, VERSION_KEY, from_bytes,
+};
 
 fuzz_target!(|input: &[u8]| {
     for file in apr_fuzz::files(input) {

@@ -9,7 +9,7 @@ pub type Job<'j> = Box<dyn FnOnce() + Send + 'j>;
 /// Does the parts of a training that do not depend on each other, and is told how far it is.
 ///
 /// What the parts are does not depend on the workers, and their results are put together in one order: the model has the same bits
-/// whoever does them.
+/// the caller that does them.
 pub trait Workers: Sync {
     /// Jobs that run at the same time, at least 1.
     fn count(&self) -> usize {
@@ -30,7 +30,7 @@ pub trait Workers: Sync {
     fn advance(&self) {}
 }
 
-/// The calling thread, which tells nobody how far it is.
+/// The calling thread, which does not tell how far it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Alone;
 

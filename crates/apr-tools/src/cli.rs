@@ -10,9 +10,9 @@ use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches, Parser, S
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
-    check, checkpoint, compatible, completions, convert, decrypt, demo, diff, distill, dump, embed, encrypt, explain,
-    export, inspect, key, keygen, license, man, open, predict, quantize, rekey, scan, score, seal, shard,
-    sign, size, tensors, train, unshard, verify,
+    check, checkpoint, compatible, completions, convert, decrypt, demo, diff, distill, dump, embed, encrypt,
+    explain, export, inspect, key, keygen, license, man, open, predict, quantize, rekey, scan, score, seal,
+    shard, sign, size, tensors, train, unshard, verify,
 };
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::terminal::escape;

@@ -210,7 +210,7 @@ fn samples_are_filled_and_encoded_before_the_model() {
         model.predict(Samples::F32(rows.as_slice()), rows.n_rows(), OutputKind::Predictions).unwrap()
     };
     assert_eq!(predict(&whole, &raw), predict(&forest, &x));
-    // A category that nobody has seen is none of the others.
+    // A category that is not in the training is none of the others.
     let unknown = Matrix::from_vec(1, 2, vec![4.0, -1.0]).unwrap();
     let as_zeros = Matrix::from_vec(1, 4, vec![4.0, 0.0, 0.0, 0.0]).unwrap();
     assert_eq!(predict(&whole, &unknown), predict(&forest, &as_zeros));

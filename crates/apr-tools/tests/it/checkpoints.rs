@@ -304,7 +304,7 @@ fn a_thousand_steps_are_listed_without_their_tensors() {
         fs::create_dir(&folder).unwrap();
         let meta = format!("{{\"step\": {step}, \"metrics\": {{\"val_loss\": {}}}}}", 1.0 / f64::from(step));
         fs::write(folder.join("meta.json"), meta).unwrap();
-        // A file that is longer than any disk: whoever read it would not come back.
+        // A file that is longer than any disk: a reader would not come back.
         fs::File::create(folder.join("model.safetensors")).unwrap().set_len(1 << 40).unwrap();
     }
     fs::remove_file(model).unwrap();

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 class Background:
-    """One piece of work at a time. Its error is raised when the next begins or when it is waited for; one that nobody asks about is
+    """One piece of work at a time. Its error is raised when the next begins or when it is waited for; one that no one asks about is
     printed when the process ends."""
 
     def __init__(self) -> None:
