@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind};
 use crate::kernels::exponential::exp_all;
 use crate::kernels::products::SumOrder;
 use crate::kernels::tiles::all_pairs;
-use crate::kernels::weighted::add_weighted_rows;
+use crate::kernels::weighted::WeightedRows;
 use crate::matrix::Matrix;
 use crate::neural::{Activation, Dense, NeuralSequential};
 use crate::newton::{Smooth, minimize};
@@ -104,9 +104,9 @@ impl SoftmaxLoss<'_> {
     /// Writes the sums over the samples of a term of the factor for each class and each value; for a constant the value is 1.
     fn sum_samples(&self, term: impl Fn(f64, f64) -> f64 + Copy, out: &mut [f64]) {
         let (n_features, k) = (self.samples.n_features(), self.n_classes);
-        let (mut sums, none) = (vec![0.0; k * n_features], vec![0.0; k * n_features]);
-        let term_of = |factor, value, _| term(factor, value);
-        add_weighted_rows(self.samples.values(), n_features, &self.factors, &none, term_of, &mut sums);
+        let mut sums = vec![0.0; k * n_features];
+        let (rows, factors) = (self.samples.values(), &self.factors);
+        WeightedRows { rows, factors, width: n_features, n_sums: k }.add_to(term, &mut sums);
         let of_classes = out.chunks_exact_mut(self.width()).zip(sums.chunks_exact(n_features)).enumerate();
         for (class, (out, sums)) in of_classes {
             let Some((constant, out)) = out.split_last_mut() else { continue };
