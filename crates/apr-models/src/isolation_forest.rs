@@ -55,7 +55,6 @@ struct Walks<'f>(&'f [IsolationTree]);
 
 impl Trees<f32> for Walks<'_> {
     type Node = Node;
-    const SIDE_BY_SIDE: bool = !cfg!(apr_small);
 
     fn n_trees(&self) -> usize {
         self.0.len()
@@ -64,10 +63,6 @@ impl Trees<f32> for Walks<'_> {
     #[inline]
     fn tree(&self, number: usize) -> (&[Node], u32) {
         (self.0.get(number).and_then(|tree| tree.root.as_ref()).map_or(&[], Tree::nodes), 0)
-    }
-
-    fn shared_list(&self) -> Option<&[Node]> {
-        None
     }
 
     #[inline]

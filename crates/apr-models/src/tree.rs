@@ -344,7 +344,6 @@ impl Tree {
 /// Trees one after the other, for samples that have every feature that is tested.
 impl Trees<f32> for [Tree] {
     type Node = Node;
-    const SIDE_BY_SIDE: bool = !cfg!(apr_small);
 
     fn n_trees(&self) -> usize {
         self.len()
@@ -352,10 +351,6 @@ impl Trees<f32> for [Tree] {
 
     fn tree(&self, number: usize) -> (&[Node], u32) {
         (self.get(number).map_or(&[], |tree| tree.nodes()), 0)
-    }
-
-    fn shared_list(&self) -> Option<&[Node]> {
-        None
     }
 
     #[inline]

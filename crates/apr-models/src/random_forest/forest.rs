@@ -283,7 +283,6 @@ impl<T: ForestTree> Trees<'_, T> {
 
 impl<T: ForestTree> walk::Trees<f32> for Trees<'_, T> {
     type Node = Node;
-    const SIDE_BY_SIDE: bool = !cfg!(apr_small);
 
     fn n_trees(&self) -> usize {
         self.0.len()
@@ -292,10 +291,6 @@ impl<T: ForestTree> walk::Trees<f32> for Trees<'_, T> {
     #[inline]
     fn tree(&self, number: usize) -> (&[Node], u32) {
         (self.0.get(number).and_then(ForestTree::tree).map_or(&[], Tree::nodes), 0)
-    }
-
-    fn shared_list(&self) -> Option<&[Node]> {
-        None
     }
 
     #[inline]

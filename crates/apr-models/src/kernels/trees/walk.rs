@@ -11,7 +11,7 @@ pub(crate) trait Trees<T> {
     type Node;
 
     /// Whether rows walk side by side: faster, in more code.
-    const SIDE_BY_SIDE: bool;
+    const SIDE_BY_SIDE: bool = !cfg!(apr_small);
 
     fn n_trees(&self) -> usize;
 
@@ -19,7 +19,9 @@ pub(crate) trait Trees<T> {
     fn tree(&self, number: usize) -> (&[Self::Node], u32);
 
     /// The list that all trees are in, if they share one.
-    fn shared_list(&self) -> Option<&[Self::Node]>;
+    fn shared_list(&self) -> Option<&[Self::Node]> {
+        None
+    }
 
     /// The index of the child that a row goes on to from the node at the index `at`; from a leaf its own index. The row begins at
     /// `start` in `rows`.
