@@ -117,6 +117,7 @@ pub(crate) fn fit(
     }
     checks::expect_finite_rows(x.as_slice(), n_inputs)?;
     let expected = targets.table(n_rows, last.n_outputs())?;
+    let lesson = Lesson { x, targets, expected: &expected, options };
 
     let mut learner = Learner::new(layers.to_vec(), options, n_rows);
     let mut rng = Rng::new(options.seed);
@@ -134,7 +135,7 @@ pub(crate) fn fit(
         rng.shuffle(&mut order);
         let mut sum = 0.0;
         for batch in order.chunks(options.batch_size) {
-            sum += learner.learn(x, targets, &expected, batch, options);
+            sum += learner.learn(lesson, batch);
         }
         workers.advance();
         let loss = sum / n_learned;
@@ -147,7 +148,7 @@ pub(crate) fn fit(
             continue;
         };
         let chunks = validation.chunks(options.batch_size);
-        let sum: f64 = chunks.map(|batch| learner.loss(x, targets, &expected, batch, options)).sum();
+        let sum: f64 = chunks.map(|batch| learner.loss(lesson, batch)).sum();
         let loss = sum / validation.len() as f64;
         if !loss.is_finite() {
             return Err(ErrorKind::Diverged { epoch }.into());
@@ -211,6 +212,16 @@ impl NeuralTargets<'_> {
     }
 }
 
+/// What a network learns.
+#[derive(Clone, Copy)]
+struct Lesson<'l> {
+    x: &'l Matrix,
+    targets: NeuralTargets<'l>,
+    /// The outputs wanted, from `targets`.
+    expected: &'l Matrix,
+    options: &'l NeuralOptions,
+}
+
 /// A network in training, with the memory that every batch uses again.
 struct Learner {
     layers: Vec<Dense>,
@@ -244,14 +255,8 @@ impl Learner {
     }
 
     /// The sum of the losses of these rows; `gradients.0` has the derivatives of their mean with respect to the sums of the last layer.
-    fn loss(
-        &mut self,
-        x: &Matrix,
-        targets: NeuralTargets<'_>,
-        expected: &Matrix,
-        rows: &[usize],
-        options: &NeuralOptions,
-    ) -> f64 {
+    fn loss(&mut self, lesson: Lesson<'_>, rows: &[usize]) -> f64 {
+        let Lesson { x, targets, expected, options } = lesson;
         let Self { layers, outputs, gradients, .. } = self;
         if let Some(samples) = outputs.first_mut() {
             samples.clear();
@@ -282,15 +287,8 @@ impl Learner {
     }
 
     /// One step from the samples of these rows; the sum of their losses before it.
-    fn learn(
-        &mut self,
-        x: &Matrix,
-        targets: NeuralTargets<'_>,
-        expected: &Matrix,
-        rows: &[usize],
-        options: &NeuralOptions,
-    ) -> f64 {
-        let loss = self.loss(x, targets, expected, rows, options);
+    fn learn(&mut self, lesson: Lesson<'_>, rows: &[usize]) -> f64 {
+        let loss = self.loss(lesson, rows);
         let Self { layers, steps, outputs, gradients, weight_gradients, bias_gradients } = self;
         let (current, next) = (&mut gradients.0, &mut gradients.1);
         steps.begin();
@@ -324,7 +322,7 @@ impl Learner {
             }
             let (weights, bias) = layer.parameters_mut();
             for (gradient, weight) in weight_gradients.iter_mut().zip(weights.iter()) {
-                *gradient += options.weight_decay * weight;
+                *gradient += lesson.options.weight_decay * weight;
             }
             offset -= weights.len() + bias.len();
             steps.step(offset, weights, weight_gradients);
