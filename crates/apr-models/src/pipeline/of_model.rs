@@ -308,11 +308,17 @@ fn voting(trees: impl IntoIterator<Item = Vec<TreeNode<usize>>>, labels: Labels)
     let mut lists = TreeLists::default();
     for tree in trees {
         lists.push(&tree, |node, _| match node {
-            &TreeNode::Leaf { value: class, .. } if class < k => Ok(class as u32),
-            _ => Err(ErrorKind::PartLength { part: "labels", expected: k + 1, found: k }.into()),
+            &TreeNode::Leaf { value: class, .. } if class >= k => {
+                Err(ErrorKind::PartLength { part: "labels", expected: class + 1, found: k }.into())
+            }
+            TreeNode::Leaf { value: class, .. } => Ok(*class as u32),
+            TreeNode::Split { .. } => Ok(0),
         })?;
     }
-    let mut votes = vec![0.0; k * k];
+    let mut votes = Vec::new();
+    let too_large = ErrorKind::MatrixTooLarge { n_rows: k, n_cols: k };
+    let len = k.checked_mul(k).filter(|&len| votes.try_reserve_exact(len).is_ok()).ok_or(too_large)?;
+    votes.resize(len, 0.0);
     votes.iter_mut().step_by(k + 1).for_each(|vote| *vote = 1.0);
     let n_trees = lists.tree_nodes.len() as f64;
     let step = lists.step(TreeOutputs::All, &vec![0.0; k], n_trees, &votes)?;
