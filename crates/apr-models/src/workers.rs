@@ -1,4 +1,4 @@
-//! Who does the parts of a training.
+//! What runs the parts of a training.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ pub type Job<'j> = Box<dyn FnOnce() + Send + 'j>;
 /// Does the parts of a training that do not depend on each other, and is told how far it is.
 ///
 /// What the parts are does not depend on the workers, and their results are put together in one order: the model has the same bits
-/// the caller that does them.
+/// whichever workers do them.
 pub trait Workers: Sync {
     /// Jobs that run at the same time, at least 1.
     fn count(&self) -> usize {
