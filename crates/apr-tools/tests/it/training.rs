@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
 
-fn train(sandbox: &Sandbox, args: &[&str]) -> Value {
+pub(crate) fn train(sandbox: &Sandbox, args: &[&str]) -> Value {
     let (exit, value) = sandbox.json(&[&["train"], args].concat());
     assert_eq!(exit, 0, "{args:?}\n{value:#}");
     value
 }
 
-fn lines(sandbox: &Sandbox, args: &[&str]) -> Vec<String> {
+pub(crate) fn lines(sandbox: &Sandbox, args: &[&str]) -> Vec<String> {
     let ran = sandbox.run(&[&["predict"], args].concat());
     assert_eq!(ran.exit, 0, "{args:?}\n{}", ran.stderr);
     ran.stdout.lines().map(str::to_owned).collect()
@@ -242,9 +242,9 @@ fn recommenders_hold_items_with_vectors_or_texts() {
     // Similar items of rows by the names of their columns, of texts, and of items.
     sandbox.write("rows.csv", b"b,other,a\n0,7,1\n1,7,0\n");
     assert_eq!(lines(&sandbox, &["a.apr", "-i", "rows.csv", "--top", "1"]), ["dune:1", "emma:1"]);
-    sandbox.write("ids.txt", b"solaris\nemma\nnobody\n");
+    sandbox.write("ids.txt", b"solaris\nemma\nsolarium\n");
     let ran = sandbox.run(&["predict", "a.apr", "-i", "ids.txt", "--ids"]);
-    assert!(ran.exit == 2 && ran.stderr.contains("nobody"), "{}", ran.stderr);
+    assert!(ran.exit == 2 && ran.stderr.contains("solarium"), "{}", ran.stderr);
     let answers: Vec<&str> = ran.stdout.lines().collect();
     assert!(answers[0].starts_with("dune:0.99") && answers[1].starts_with("solaris:0.1"), "{answers:?}");
     assert_eq!(

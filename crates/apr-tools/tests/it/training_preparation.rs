@@ -3,21 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
+use crate::training::{lines, train};
 
 fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
-}
-
-fn train(sandbox: &Sandbox, args: &[&str]) -> Value {
-    let (exit, value) = sandbox.json(&[&["train"], args].concat());
-    assert_eq!(exit, 0, "{args:?}\n{value:#}");
-    value
-}
-
-fn lines(sandbox: &Sandbox, args: &[&str]) -> Vec<String> {
-    let ran = sandbox.run(&[&["predict"], args].concat());
-    assert_eq!(ran.exit, 0, "{args:?}\n{}", ran.stderr);
-    ran.stdout.lines().map(str::to_owned).collect()
 }
 
 /// Rows whose class and price depend on a number that is missing in every eighth row, and on a colour.
