@@ -124,9 +124,10 @@ fn pair(part: &str, sides: [&Checkpoint; 2]) -> Result<Pair, Failure> {
             _ => {
                 let what = format!("{} has no part `{}`", checkpoint.name(), escape::cut(part, 64));
                 let about = checkpoint.about();
-                let known = ["optimizer"].into_iter().chain(about.parts.iter().map(String::as_str));
-                let known: Vec<&str> = known.collect();
-                Err(Failure::new(CODE_USAGE, what).help(format!("parts are model, {}", known.join(", "))))
+                let has_optimizer = checkpoint.path.join("optimizer.safetensors").is_file();
+                let known = [MODEL].into_iter().chain(has_optimizer.then_some("optimizer"));
+                let known: Vec<&str> = known.chain(about.parts.iter().map(String::as_str)).collect();
+                Err(Failure::new(CODE_USAGE, what).help(format!("parts are {}", known.join(", "))))
             }
         }
     };

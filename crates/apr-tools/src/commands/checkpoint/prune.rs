@@ -91,7 +91,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         .map_err(|error| no_metric(error, &steps))?;
     drop(busy);
     let run = args.dry_run.run();
-    let removed = steps.iter().filter(|checkpoint| plan.removed.contains(&checkpoint.step));
+    let removed = steps.iter().filter(|checkpoint| plan.removed.binary_search(&checkpoint.step).is_ok());
     let bytes = removed.map(|checkpoint| code_files::formats(&checkpoint.path).bytes).sum();
     if run == Run::Write {
         let busy = console.busy("removing");
