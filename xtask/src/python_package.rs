@@ -16,7 +16,7 @@ use crate::task::{Failure, Outcome, Session, skipped};
 /// Our package.
 const FOLDER: &str = "crates/apr-python";
 
-/// Largest wheel, in bytes: the package and the program. Half as much again as it has: what exceeds it, as a second program or data,
+/// Largest wheel, in bytes: the package and the program. Nearly half as much again as it has: what exceeds it, as a second program or data,
 /// belongs into a package of its own.
 const MAX_WHEEL: u64 = 12_000_000;
 
