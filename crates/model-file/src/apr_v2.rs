@@ -99,7 +99,7 @@ impl AprV2 {
             Stored::Inflated(inflated) => Ok(inflated.container().footer()),
             Stored::InFile(_) => {
                 let bytes = read_all(content)?;
-                let container = apr_container::v2::Container::from_bytes_with(&bytes, options)?;
+                let container = v2::Container::from_bytes_with(&bytes, options)?;
                 container.tensors().map(drop)?;
                 Ok(container.footer())
             }
