@@ -11,13 +11,12 @@ use crate::neural::fit::logarithm;
 /// Knowledge in a Neural Network*, 2015).
 ///
 /// The loss of a sample is `alpha * T^2 * KL(q || p) + (1 - alpha) * -ln(p1[class])`. There `T` is the temperature, `q` the teacher's
-/// probabilities at that temperature (`q[i]` in proportion to `teacher[i]^(1/T)`, where a teacher's probability below
-/// [`LEAST_TEACHER`](Self::LEAST_TEACHER) counts as that), `p` the network's at it, and `p1` those of the network itself. For a sample without
+/// probabilities at that temperature, `p` the network's at it, and `p1` those of the network itself. For a sample without
 /// a class it is the first term without `alpha`.
 #[derive(Clone, Copy, Debug)]
 pub struct SoftTargets<'t> {
-    /// Probabilities by the teacher: `[n_samples, n_classes]`.
-    pub teacher: &'t Matrix,
+    /// Probabilities by the teacher at the temperature, for example by [`soften`](Self::soften): `[n_samples, n_classes]`.
+    pub softened: &'t Matrix,
     /// The class of each sample, counted from 0, if it is known: `[n_samples]`.
     pub classes: &'t [Option<usize>],
     /// Divides the logits of both models: above 0.
@@ -30,6 +29,27 @@ impl SoftTargets<'_> {
     /// What a teacher's probability counts as at least: forests give exact zeros, whose logits are infinite.
     pub const LEAST_TEACHER: f64 = 1e-7;
 
+    /// Probabilities at a temperature: in proportion to `probabilities^(1 / temperature)`, where one below
+    /// [`LEAST_TEACHER`](Self::LEAST_TEACHER) counts as that. `probabilities` and the result are `[n_samples, n_classes]`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`] for a temperature that is not above 0, [`ErrorKind::TargetNotFinite`] for a row with a value
+    /// that is no probability.
+    pub fn soften(probabilities: &Matrix, temperature: f64) -> Result<Matrix, Error> {
+        check_temperature(temperature)?;
+        check_probabilities(probabilities)?;
+        let mut softened = Vec::with_capacity(probabilities.as_slice().len());
+        for row in probabilities.rows() {
+            let powers = row.iter().map(|&probability| {
+                libm::pow(f64::from(probability).max(Self::LEAST_TEACHER), 1.0 / temperature)
+            });
+            let sum: f64 = powers.clone().sum();
+            softened.extend(powers.map(|power| (power / sum) as f32));
+        }
+        Matrix::from_vec(probabilities.n_rows(), probabilities.n_cols(), softened)
+    }
+
     /// The mean loss of a network that gives these probabilities: `[n_samples, n_classes]`.
     ///
     /// # Errors
@@ -39,38 +59,27 @@ impl SoftTargets<'_> {
     /// a teacher's probability that is none.
     pub fn loss(&self, probabilities: &Matrix) -> Result<f64, Error> {
         let (n_rows, width) = probabilities.shape();
-        let mut gradients = self.softened(n_rows, width)?.into_vec();
+        self.check(n_rows, width)?;
+        let mut gradients = self.softened.as_slice().to_vec();
         let rows: Vec<usize> = (0..n_rows).collect();
         Ok(self.gradients(&rows, probabilities.as_slice(), width, &mut gradients) / n_rows as f64)
     }
 
-    /// The teacher's probabilities at the temperature: `[n_samples, n_classes]`.
-    pub(super) fn softened(&self, n_rows: usize, n_outputs: usize) -> Result<Matrix, Error> {
-        let Self { teacher, classes, temperature, alpha } = *self;
-        for given in [teacher.n_rows(), classes.len()] {
+    /// Proves that they are targets of so many samples and outputs.
+    pub(super) fn check(&self, n_rows: usize, n_outputs: usize) -> Result<(), Error> {
+        let Self { softened, classes, temperature, alpha } = *self;
+        for given in [softened.n_rows(), classes.len()] {
             if given != n_rows {
                 return Err(ErrorKind::TargetLength { n_rows, given }.into());
             }
         }
-        checks::expect_len("probabilities of each sample", n_outputs, teacher.n_cols())?;
-        let is_warm = temperature > 0.0 && temperature.is_finite();
-        checks::expect("temperature", is_warm, "must be finite and above 0")?;
+        checks::expect_len("probabilities of each sample", n_outputs, softened.n_cols())?;
+        check_temperature(temperature)?;
         checks::expect("alpha", (0.0..=1.0).contains(&alpha), "must be from 0 to 1")?;
         if let Some(row) = classes.iter().position(|class| class.is_some_and(|class| class >= n_outputs)) {
             return Err(ErrorKind::Label { row, problem: "must be below the number of outputs" }.into());
         }
-        let mut softened = Vec::with_capacity(teacher.as_slice().len());
-        for (row, probabilities) in teacher.rows().enumerate() {
-            if !probabilities.iter().all(|probability| (0.0..=1.0).contains(probability)) {
-                return Err(ErrorKind::TargetNotFinite { row }.into());
-            }
-            let powers = probabilities.iter().map(|&probability| {
-                libm::pow(f64::from(probability).max(Self::LEAST_TEACHER), 1.0 / temperature)
-            });
-            let sum: f64 = powers.clone().sum();
-            softened.extend(powers.map(|power| (power / sum) as f32));
-        }
-        Matrix::from_vec(n_rows, n_outputs, softened)
+        check_probabilities(softened)
     }
 
     /// Replaces softened probabilities of the teacher for these rows by the derivatives of the mean loss with respect to the logits of a
@@ -107,6 +116,19 @@ impl SoftTargets<'_> {
     }
 }
 
+fn check_temperature(temperature: f64) -> Result<(), Error> {
+    let is_warm = temperature > 0.0 && temperature.is_finite();
+    checks::expect("temperature", is_warm, "must be finite and above 0")
+}
+
+fn check_probabilities(probabilities: &Matrix) -> Result<(), Error> {
+    let is_one = |probability: &f32| (0.0..=1.0).contains(probability);
+    match probabilities.rows().position(|row| !row.iter().all(is_one)) {
+        Some(row) => Err(ErrorKind::TargetNotFinite { row }.into()),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::vec;
@@ -138,12 +160,13 @@ mod tests {
         let probabilities = row(&softmax(&teacher, 1.0));
         for (temperature, alpha) in [(1.0, 1.0), (3.0, 0.7), (0.5, 0.0), (10.0, 0.3)] {
             let classes = [Some(2)];
-            let soft = SoftTargets { teacher: &probabilities, classes: &classes, temperature, alpha };
+            let softened = SoftTargets::soften(&probabilities, temperature).unwrap();
+            let soft = SoftTargets { softened: &softened, classes: &classes, temperature, alpha };
             let said = softmax(&student, 1.0);
             let expected = defined(&teacher, &student, 2, temperature, alpha);
             assert!((soft.loss(&row(&said)).unwrap() - expected).abs() < 1e-5 * expected.max(1.0));
 
-            let mut gradients = soft.softened(1, 3).unwrap().into_vec();
+            let mut gradients = softened.as_slice().to_vec();
             soft.gradients(&[0], row(&said).as_slice(), 3, &mut gradients);
             for logit in 0..3 {
                 let nudged = |by: f64| {
@@ -159,9 +182,9 @@ mod tests {
 
     #[test]
     fn samples_without_a_class_learn_from_the_teacher_alone() {
-        let teacher = row(&[0.7, 0.2, 0.1]);
+        let softened = SoftTargets::soften(&row(&[0.7, 0.2, 0.1]), 2.0).unwrap();
         let with = |classes: &[Option<usize>], alpha| {
-            let soft = SoftTargets { teacher: &teacher, classes, temperature: 2.0, alpha };
+            let soft = SoftTargets { softened: &softened, classes, temperature: 2.0, alpha };
             soft.loss(&row(&[0.5, 0.25, 0.25])).unwrap()
         };
         assert_eq!(with(&[None], 0.3), with(&[Some(1)], 1.0));
@@ -172,7 +195,8 @@ mod tests {
     fn a_network_learns_what_its_teacher_says() {
         let x = Matrix::from_vec(4, 1, vec![-2.0, -1.0, 1.0, 2.0]).unwrap();
         let teacher = Matrix::from_vec(4, 2, vec![0.9, 0.1, 0.7, 0.3, 0.3, 0.7, 0.0, 1.0]).unwrap();
-        let soft = SoftTargets { teacher: &teacher, classes: &[None; 4], temperature: 1.0, alpha: 1.0 };
+        let softened = SoftTargets::soften(&teacher, 1.0).unwrap();
+        let soft = SoftTargets { softened: &softened, classes: &[None; 4], temperature: 1.0, alpha: 1.0 };
         let mut model =
             NeuralSequential::random(1, &[(4, Activation::Tanh), (2, Activation::Softmax)], 1).unwrap();
         let options = NeuralOptions {
@@ -191,15 +215,15 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let teacher = row(&[0.5, 0.5]);
-        let soft = SoftTargets { teacher: &teacher, classes: &[Some(1)], temperature: 3.0, alpha: 0.7 };
+        let softened = row(&[0.5, 0.5]);
+        let soft = SoftTargets { softened: &softened, classes: &[Some(1)], temperature: 3.0, alpha: 0.7 };
         let refused = |soft: SoftTargets<'_>| soft.loss(&row(&[0.5, 0.5])).unwrap_err().code();
         assert_eq!(refused(SoftTargets { classes: &[Some(2)], ..soft }), "am-label");
         assert_eq!(refused(SoftTargets { classes: &[], ..soft }), "am-target-length");
         assert_eq!(refused(SoftTargets { temperature: 0.0, ..soft }), "am-part");
         assert_eq!(refused(SoftTargets { alpha: 1.5, ..soft }), "am-part");
-        assert_eq!(refused(SoftTargets { teacher: &row(&[f64::NAN, 0.5]), ..soft }), "am-target-not-finite");
-        assert_eq!(refused(SoftTargets { teacher: &row(&[0.5, 0.25, 0.25]), ..soft }), "am-part-length");
+        assert_eq!(refused(SoftTargets { softened: &row(&[f64::NAN, 0.5]), ..soft }), "am-target-not-finite");
+        assert_eq!(refused(SoftTargets { softened: &row(&[0.5, 0.25, 0.25]), ..soft }), "am-part-length");
         let mut model = NeuralSequential::random(1, &[(2, Activation::Sigmoid)], 0).unwrap();
         let options = NeuralOptions::new(NeuralLoss::CrossEntropy);
         let error = model.fit(&row(&[1.0]), NeuralTargets::Distilled(soft), &options).unwrap_err();

@@ -207,7 +207,10 @@ impl NeuralTargets<'_> {
                 }
                 Matrix::from_vec(n_rows, n_outputs, values)
             }
-            Self::Distilled(soft) => soft.softened(n_rows, n_outputs),
+            Self::Distilled(soft) => {
+                soft.check(n_rows, n_outputs)?;
+                Ok(soft.softened.clone())
+            }
         }
     }
 }

@@ -65,7 +65,8 @@ fn loss_and_divergence_follow_from_the_files() {
         let (learned, labels) = part(false);
         let labels: Vec<Option<usize>> = labels.into_iter().map(Some).collect();
         let teacher = probabilities(&sandbox, "teacher.apr", &learned);
-        let soft = SoftTargets { teacher: &teacher, classes: &labels, temperature: 3.0, alpha: 0.7 };
+        let softened = SoftTargets::soften(&teacher, 3.0).unwrap();
+        let soft = SoftTargets { softened: &softened, classes: &labels, temperature: 3.0, alpha: 0.7 };
         let loss = soft.loss(&probabilities(&sandbox, "student.apr", &learned)).unwrap();
         let found = report["final_loss"].as_f64().unwrap();
         assert!((loss - found).abs() < 1e-9, "{loss} {found}");

@@ -89,7 +89,8 @@ pub(super) fn train(settings: &Settings<'_>, rows: &Rows, lessons: &Lessons) -> 
             };
             layers.push((teacher.n_cols(), Activation::Softmax));
             let options = options(settings, NeuralLoss::CrossEntropy);
-            let soft = SoftTargets { teacher, classes, temperature, alpha };
+            let softened = SoftTargets::soften(teacher, temperature).map_err(usage)?;
+            let soft = SoftTargets { softened: &softened, classes, temperature, alpha };
             let (model, _) = learn_classes(&x, NeuralTargets::Distilled(soft), &layers, &options)?;
             let known: Vec<usize> = classes.iter().flatten().copied().collect();
             let (baseline, _) = learn_classes(&labeled, NeuralTargets::Classes(&known), &layers, &options)?;
