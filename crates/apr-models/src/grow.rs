@@ -19,6 +19,7 @@ use crate::workers::Workers;
 
 pub(crate) mod bins;
 pub(crate) mod criterion;
+pub(crate) mod outputs;
 pub(crate) mod samples;
 mod split;
 

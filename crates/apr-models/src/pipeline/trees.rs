@@ -1,5 +1,6 @@
 //! Sums over decision trees: single trees, forests, boosted trees.
 
+mod fit;
 mod payload;
 mod sums;
 

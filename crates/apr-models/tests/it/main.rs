@@ -14,6 +14,7 @@ mod modules;
 mod payloads;
 #[cfg(feature = "quantize")]
 mod quantized;
+mod outputs;
 mod own_layouts;
 mod pipeline;
 mod pipeline_neighbours;
