@@ -70,6 +70,7 @@ mod numbers;
 mod payload;
 mod pca;
 mod pipeline;
+mod platt;
 mod predictions;
 mod probability;
 mod quant_type;
@@ -140,6 +141,7 @@ pub use crate::pipeline::{
     ScaleAdd, ShiftDivide, Step, StepActivation, StepKernel, Table, TextInput, TextParts, TextTerms,
     TfIdfWeights, TreeOutputs, TreeThresholds, TreesParts, TreesStep, ValueKind,
 };
+pub use crate::platt::{DecisionPairs, PlattScaling};
 pub use crate::predictions::{
     CATEGORIES_KEY, CLASSES_KEY, Capabilities, FEATURES_KEY, Float, Floats, InputKind, OutputKind,
     PredictionKind, Predictions, TARGET_KEY, TermWeights, UNKNOWN_CATEGORY_KEY,
