@@ -78,6 +78,7 @@ mod quantized_block;
 #[cfg(feature = "quantize")]
 mod quantized_model;
 mod random_forest;
+mod resample;
 mod ridge;
 mod rng;
 mod scaler;
@@ -155,6 +156,7 @@ pub use crate::quantized_model::save_quantized;
 pub use crate::random_forest::{
     ForestOptions, MaxFeatures, RandomForestClassifier, RandomForestRegressor, TrainingData, TreeSamples,
 };
+pub use crate::resample::{bootstrap_interval, mixed_samples};
 pub use crate::ridge::Ridge;
 pub use crate::scaler::{MinMaxScaler, StandardScaler};
 pub use crate::sparse::{SparseRow, SparseRows};

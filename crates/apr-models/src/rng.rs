@@ -52,7 +52,6 @@ impl Rng {
     }
 
     /// A draw from the standard normal distribution (polar method).
-    #[cfg(test)]
     pub(crate) fn normal(&mut self) -> f64 {
         loop {
             let (a, b) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
