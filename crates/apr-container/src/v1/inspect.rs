@@ -52,6 +52,9 @@ pub struct ModelInfo {
     pub quality: Option<u8>,
     /// The metadata.
     pub metadata: Metadata,
+    /// The teacher and the method of a distilled model: those of the metadata.
+    #[cfg(feature = "std")]
+    pub distillation: Option<DistillationInfo>,
     reserved_in_use: bool,
     /// Maximum length of the decompressed payload under the limits it was read with.
     allowed_expansion: Option<u64>,
@@ -71,6 +74,9 @@ impl ModelInfo {
             encrypted: header.is_encrypted(),
             signed: header.is_signed(),
             quality: header.quality(),
+            // A second copy of a few hundred bytes, under the name that users of aprender look for. Browsers do without.
+            #[cfg(feature = "std")]
+            distillation: metadata.distillation_info.clone(),
             metadata,
             reserved_in_use: header.reserved != [0; 9],
             allowed_expansion: (header.compression != Compression::None)

@@ -1,8 +1,9 @@
 //! The calls that users of aprender know compile and do what they did. `docs/coming-from.md` lists both names side by side.
 
 use apr_container::{
-    Compression, ErrorKind, ModelType, SaveOptions, inspect, load, load_as_recipient, load_encrypted,
-    load_from_bytes, load_verified, save, save_encrypted, save_for_recipient, save_signed,
+    Compression, DistillationInfo, DistillationParams, ErrorKind, ModelType, SaveOptions, Teacher, inspect,
+    load, load_as_recipient, load_encrypted, load_from_bytes, load_verified, save, save_encrypted,
+    save_for_recipient, save_signed,
 };
 use apr_crypto::{OsRandom, RecipientPublic, RecipientSecret, SigningKey, VerifyingKey};
 use apr_models::{KMeans, LinearRegression, Matrix, Vector};
@@ -59,7 +60,30 @@ fn metadata_take_json_values() -> Tested {
     let nested = info.metadata.custom["nested"].to_string();
     assert_eq!(nested, r#"{"a":[1,-1,18446744073709551615,null,true,"b"]}"#);
     assert_eq!(info.metadata.custom["plain"].as_f64(), Some(0.5));
-    assert!(info.distillation().is_none());
+    assert!(info.distillation.is_none());
+    Ok(())
+}
+
+#[test]
+fn provenance_of_a_distilled_model() -> Tested {
+    let folder = TempFolder::new();
+    let path = folder.file("student.apr");
+    let mut options = SaveOptions::default();
+    options.metadata.distillation_info = Some(DistillationInfo {
+        teacher: Teacher { hash: "f00d".into(), ..Teacher::default() },
+        params: DistillationParams { temperature: 3.0, final_loss: Some(0.25), ..Default::default() },
+        ..DistillationInfo::default()
+    });
+    save(&trained(), ModelType::LinearRegression, &path, options)?;
+
+    let info = inspect(&path)?;
+    assert_eq!(info.distillation(), info.distillation.as_ref());
+    let distill = info.distillation.unwrap();
+    assert_eq!(format!("{}", distill.teacher.hash), "f00d");
+    assert_eq!(format!("{:?}", distill.method), "Standard");
+    assert_eq!(format!("{}", distill.params.temperature), "3");
+    // An option here: files of other programs may lack it.
+    assert_eq!(distill.params.final_loss, Some(0.25));
     Ok(())
 }
 
