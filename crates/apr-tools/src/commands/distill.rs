@@ -1,21 +1,27 @@
 //! `apr distill`: trains a small model on the predictions of a larger one.
 
+mod compare;
+mod lessons;
+mod method;
+mod network;
 mod report;
 mod rows;
 mod student;
 mod teacher;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use apr_container::{
-    DistillationInfo, DistillationMethod, DistillationParams, Map, Metadata, SaveOptions, Training, Value,
-    to_vec,
+    DistillationInfo, DistillationParams, LayerMapping, Map, Metadata, SaveOptions, Training, Value, to_vec,
 };
-use apr_models::{AnyModel, CLASSES_KEY, FEATURES_KEY, Model as _, TARGET_KEY, held_out};
-use clap::ValueEnum;
+use apr_models::{AnyModel, CLASSES_KEY, FEATURES_KEY, Model as _, TARGET_KEY, held_out, mixed_samples};
 
+use self::compare::{Students, compare};
+use self::method::{Method, MethodArgs};
+use self::network::Hints;
 use self::report::Report;
-use self::student::{Student, StudentArgs};
+use self::rows::Rows;
+use self::student::{Kind, Learner, StudentArgs, widths};
 use self::teacher::Teachers;
 use crate::args::{CompressionArg, WriteArgs};
 use crate::commands::predict::LoadArgs;
@@ -28,15 +34,21 @@ use crate::tables::Dialect;
 use crate::terminal::Console;
 use crate::terminal::human::plural;
 
+/// Share of the features of a synthetic row that come from another row.
+const MIXED: f64 = 0.2;
+
 const AFTER_HELP: &str = "The student learns from a share of the rows: alpha of its loss is T^2 times the KL divergence from the \
     teacher's probabilities, both at temperature T; the rest is the cross entropy of the labels. Of numbers it learns the mean of \
-    prediction and label, weighted by alpha. The other rows compare the teacher, the student, and the same student trained on \
+    prediction and label, weighted by alpha; a tree learns that mean of probabilities too. The other rows compare the teacher, the \
+    student, and the same student trained on \
     labels alone: agreement with the teacher, KL divergence, accuracy, log loss, calibration error; of numbers R2 and RMSE.\n\n\
-    Several teachers are an ensemble: their weighted mean is what the student learns. The file records the digest of each teacher, the \
-    settings, the final loss and the digest of the table; sign it to protect that too.\n\n\
+    Several teachers are an ensemble: their weighted mean is what the student learns. Progressive distillation goes through networks of \
+    falling width, or first brings hidden layers near those of a teacher that is a network. The file records the digest of each teacher, \
+    the settings, the final loss and the digest of the table; sign it to protect that too.\n\n\
     Examples:\n  apr train random-forest --data classes.csv --target kind -o forest.apr\n  \
     apr distill forest.apr --data classes.csv -o student.apr\n  \
-    apr distill forest.apr --data classes.csv --student mlp -o network.apr\n\n\
+    apr distill forest.apr --data classes.csv --student mlp -o network.apr\n  \
+    apr distill forest.apr --data classes.csv --student tree --synthesize 5000 -o tree.apr\n\n\
     Exit codes: 0 success, 2 OUT exists or a setting is not valid, 3 invalid model or table, 4 corrupted, not verified or not \
     decrypted, 5 I/O, 6 another format.";
 
@@ -58,15 +70,12 @@ pub(crate) struct Args {
     /// A table with the features alone, which the teacher labels.
     #[arg(long, value_name = "TABLE")]
     unlabeled: Option<PathBuf>,
-    /// Standard: one teacher. Ensemble: several.
-    #[arg(long, value_name = "NAME", value_enum)]
-    method: Option<MethodArg>,
-    /// Weights of the teachers of an ensemble, separated by commas.
-    #[arg(long, value_name = "W,W")]
-    weights: Option<String>,
-    /// Divides the logits of teacher and student.
-    #[arg(long, value_name = "T", default_value = "3", value_parser = crate::args::positive)]
-    temperature: f64,
+    /// Number of synthetic rows, drawn between those of TABLE, which the teacher labels.
+    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
+    synthesize: usize,
+    /// Divides the logits of teacher and student [default: 3, of trees 1].
+    #[arg(long, value_name = "T", value_parser = crate::args::positive)]
+    temperature: Option<f64>,
     /// Weight of the teacher's predictions; the rest is that of the labels.
     #[arg(long, value_name = "ALPHA", default_value = "0.7", value_parser = crate::args::fraction)]
     alpha: f64,
@@ -80,6 +89,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
+    method: MethodArgs,
+    #[command(flatten)]
     student: StudentArgs,
     #[command(flatten)]
     compression: CompressionArg,
@@ -91,11 +102,18 @@ pub(crate) struct Args {
     loading: LoadArgs,
 }
 
-/// A value of `--method`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum MethodArg {
-    Standard,
-    Ensemble,
+impl Args {
+    /// The temperature of that kind of student.
+    fn temperature(&self, kind: Kind) -> Result<f64, Failure> {
+        match (self.temperature, kind) {
+            (Some(temperature), Kind::Tree) if temperature != 1.0 => {
+                let what = "--temperature is for networks: a tree learns probabilities as they are";
+                Err(Failure::new(CODE_USAGE, what).help("leave it out"))
+            }
+            (given, Kind::Tree) => Ok(given.unwrap_or(1.0)),
+            (given, _) => Ok(given.unwrap_or(3.0)),
+        }
+    }
 }
 
 /// Runs `apr distill`.
@@ -105,20 +123,69 @@ enum MethodArg {
 /// If a teacher cannot be loaded or predicts nothing that can be learned, the table does not fit it, a setting is out of its range, or the
 /// student cannot be written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
-    let method = method(args)?;
-    let weights = args.weights.as_deref().map(|text| weights(text, args.teachers.len())).transpose()?;
+    let method = args.method.method(args.teachers.len())?;
     let compression = args.compression.compression().unwrap_or_default();
     let Output { destination, overwrite, run } = args.write.output(&args.output, console)?;
     Ending::check_output(&destination, Format::AprV1)?;
     let report_to = args.report.as_deref().map(|path| args.write.output(path, console)).transpose()?;
 
-    let teachers = Teachers::load(&args.teachers, weights, &args.data, &args.loading, console)?;
+    let mut teachers = Teachers::load(&args.teachers, &method, &args.data, &args.loading, console)?;
+    let plan = Plan::of(args, method, &teachers)?;
     let target = args.target.as_deref().or(teachers.first().target.as_deref());
     let Some(target) = target.map(str::to_owned) else {
         let failure = Failure::new(CODE_USAGE, "the teacher does not know the name of its target");
         return Err(failure.help("name the column with --target"));
     };
-    let all = rows::labeled(&args.data, args.dialect, &teachers, &target, console)?;
+    let (learned, n_labeled, tested) = rows(args, &mut teachers, &target, console)?;
+
+    let busy = console.busy("distilling");
+    let trained = plan.train(args, &teachers, &learned, n_labeled)?;
+    let Trained { model, baseline, assistants, final_loss } = &trained;
+    let students = Students { assistants, student: model, baseline };
+    let mut compared = compare(&teachers, &students, &tested, args.seed)?;
+    drop(busy);
+
+    let mut metadata =
+        metadata(args, &teachers, &target, learned.n_rows(), plan.info(args, &teachers, *final_loss))?;
+    metadata.metrics = compared.metrics();
+    metadata.metrics.insert("final_loss".to_owned(), *final_loss);
+    metadata.hyperparameters = plan.hyperparameters(args);
+    let options = SaveOptions { compression, metadata, ..SaveOptions::default() };
+    let as_file = |model: &AnyModel| to_vec(model, model.model_type(), &options);
+    let bytes = as_file(model)?;
+    compared.student.bytes = bytes.len() as u64;
+    compared.baseline.bytes = as_file(baseline)?.len() as u64;
+    for (measured, assistant) in compared.assistants.iter_mut().zip(assistants) {
+        measured.bytes = as_file(assistant)?.len() as u64;
+    }
+    if run == Run::Write {
+        destination.fill(overwrite, |out| {
+            std::io::Write::write_all(out, &bytes).map_err(|error| destination.write_failure(&error))
+        })?;
+    }
+    let report = Report {
+        args,
+        plan: &plan,
+        teachers: &teachers,
+        destination: &destination,
+        run,
+        target: &target,
+        rows: [learned.n_rows(), tested.n_rows()],
+        final_loss: *final_loss,
+        compared: &compared,
+    };
+    report.print(report_to.as_ref(), console)?;
+    Ok(Exit::Success)
+}
+
+/// The rows to learn from, how many of them have labels, and the rows held out. Decisions of teachers become probabilities.
+fn rows(
+    args: &Args,
+    teachers: &mut Teachers,
+    target: &str,
+    console: &Console,
+) -> Result<(Rows, usize, Rows), Failure> {
+    let all = rows::labeled(&args.data, args.dialect, teachers, target, console)?;
     let out = held_out(all.n_rows(), all.class_ids().as_deref(), args.test_share, args.seed);
     let (mut learned, tested) = all.divide(&out);
     if tested.n_rows() == 0 || learned.n_rows() == 0 {
@@ -130,96 +197,135 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         return Err(Failure::new(CODE_USAGE, what));
     }
     let n_labeled = learned.n_rows();
+    teachers.scale_decisions(&learned)?;
     if let Some(path) = &args.unlabeled {
-        learned.append(rows::unlabeled(path, args.dialect, &teachers, console)?);
+        learned.append(rows::unlabeled(path, args.dialect, teachers, console)?);
     }
-
-    let busy = console.busy("distilling");
-    let lessons = teachers.answer(&learned)?;
-    let settings = student::Settings {
-        temperature: args.temperature,
-        alpha: args.alpha,
-        seed: args.seed,
-        args: &args.student,
-        n_labeled,
-    };
-    let Student { model, baseline, final_loss, kind, hyperparameters } =
-        student::train(&settings, &learned, &lessons)?;
-    let report = report::compare(&teachers, &model, &baseline, &tested)?;
-    drop(busy);
-
-    let info = DistillationInfo {
-        method,
-        teacher: teachers.provenance()?,
-        params: DistillationParams {
-            temperature: args.temperature as f32,
-            alpha: args.alpha as f32,
-            epochs: hyperparameters
-                .get("epochs")
-                .and_then(Value::as_u64)
-                .and_then(|n| u32::try_from(n).ok())
-                .unwrap_or(0),
-            final_loss: Some(final_loss as f32),
-            ..DistillationParams::default()
-        },
-        ..DistillationInfo::default()
-    };
-    let mut metadata = metadata(args, &teachers, &target, learned.n_rows(), info)?;
-    metadata.metrics = report.metrics();
-    metadata.metrics.insert("final_loss".to_owned(), final_loss);
-    metadata.hyperparameters = hyperparameters;
-    let options = SaveOptions { compression, metadata, ..SaveOptions::default() };
-    let bytes = to_vec(&model, model.model_type(), &options)?;
-    if run == Run::Write {
-        destination.fill(overwrite, |out| {
-            std::io::Write::write_all(out, &bytes).map_err(|error| destination.write_failure(&error))
-        })?;
+    if args.synthesize > 0 {
+        let synthetic = mixed_samples(&learned.matrix()?, args.synthesize, MIXED, args.seed);
+        let synthetic = synthetic.map_err(|error| Failure::new(CODE_USAGE, error.to_string()))?;
+        learned.append(synthetic.as_slice().iter().map(|&value| value.into()).collect());
     }
-    let report = Report {
-        args,
-        teachers: &teachers,
-        destination: &destination,
-        run,
-        student: kind,
-        target: &target,
-        rows: [learned.n_rows(), tested.n_rows()],
-        final_loss,
-        bytes: bytes.len() as u64,
-        compared: &report,
-    };
-    report.print(report_to.as_ref(), console)?;
-    Ok(Exit::Success)
+    Ok((learned, n_labeled, tested))
 }
 
-fn method(args: &Args) -> Result<DistillationMethod, Failure> {
-    let wrong = |what: &str, help: &str| Err(Failure::new(CODE_USAGE, what).help(help));
-    match (args.method, args.teachers.len()) {
-        (Some(MethodArg::Standard), 2..) => {
-            wrong("one teacher is standard, several are an ensemble", "leave --method out")
+/// What is trained, and how.
+struct Plan {
+    method: Method,
+    kind: Kind,
+    /// Outputs of the student's hidden layers.
+    hidden: Vec<usize>,
+    /// Those of the networks between teacher and student, from the widest on.
+    assistants: Vec<Vec<usize>>,
+    temperature: f64,
+}
+
+/// What training gives.
+struct Trained {
+    model: AnyModel,
+    /// The same student of the labels alone.
+    baseline: AnyModel,
+    assistants: Vec<AnyModel>,
+    final_loss: f64,
+}
+
+impl Plan {
+    /// Checks that the settings fit the teachers and each other.
+    ///
+    /// # Errors
+    ///
+    /// If they do not.
+    fn of(args: &Args, method: Method, teachers: &Teachers) -> Result<Self, Failure> {
+        let kind = args.student.kind(teachers.classes().is_some())?;
+        let (hidden, temperature) = (args.student.hidden()?, args.temperature(kind)?);
+        let (teacher, network) = teachers.network();
+        let n_teacher_hidden = network.map(|network| network.layers().len() - 1);
+        method.check(kind, hidden.len(), (teacher, n_teacher_hidden))?;
+        let assistants = method.assistants(kind, &hidden)?;
+        Ok(Self { method, kind, hidden, assistants, temperature })
+    }
+
+    /// Trains the student, what comes before it, and what it is compared with.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of its range, or a training diverges.
+    fn train(
+        &self,
+        args: &Args,
+        teachers: &Teachers,
+        rows: &Rows,
+        n_labeled: usize,
+    ) -> Result<Trained, Failure> {
+        let &Self { kind, ref hidden, temperature, .. } = self;
+        let answers = teachers.members().iter().map(|member| teachers.answer(member, rows));
+        let lessons = teachers.lessons(&answers.collect::<Result<Vec<_>, _>>()?, temperature)?;
+        let learner = Learner::new(&args.student, (temperature, args.alpha, args.seed), rows, n_labeled)?;
+        let mut assistants: Vec<AnyModel> = Vec::new();
+        let mut last = None;
+        for widths in &self.assistants {
+            let lessons = last.as_ref().unwrap_or(&lessons);
+            let assistant =
+                learner.learn(Kind::Mlp, widths, lessons, &Hints::default()).map_err(of_settings)?;
+            last = Some(lessons.next(&assistant, rows, temperature)?);
+            assistants.push(assistant);
         }
-        (Some(MethodArg::Ensemble) | None, 2..) => Ok(DistillationMethod::Ensemble),
-        _ if args.weights.is_some() => {
-            wrong("--weights without several teachers", "name all teachers of the ensemble")
+        let pairs = self.method.layer_map();
+        let hints = Hints { pairs, teacher: teachers.network().1.filter(|_| !pairs.is_empty()) };
+        let learned = learner.learn(kind, hidden, last.as_ref().unwrap_or(&lessons), &hints);
+        let model = learned.map_err(of_settings)?;
+        let n_classes = teachers.class_names().map_or(0, <[String]>::len);
+        let baseline = learner.learn_labels(kind, hidden, n_classes).map_err(of_settings)?;
+        let final_loss = learner.loss(kind, &model, &lessons)?;
+        Ok(Trained { model, baseline, assistants, final_loss })
+    }
+
+    /// The provenance that the file records.
+    fn info(&self, args: &Args, teachers: &Teachers, final_loss: f64) -> DistillationInfo {
+        let mapping = |&(student, teacher): &(usize, usize)| LayerMapping {
+            student_layer: student as u64,
+            teacher_layer: teacher as u64,
+            weight: 1.0,
+            ..LayerMapping::default()
+        };
+        DistillationInfo {
+            method: self.method.recorded(),
+            teacher: teachers.provenance(),
+            params: DistillationParams {
+                temperature: self.temperature as f32,
+                alpha: args.alpha as f32,
+                epochs: args.student.epochs(self.kind),
+                final_loss: Some(final_loss as f32),
+                ..DistillationParams::default()
+            },
+            layer_mapping: self.method.layer_map().iter().map(mapping).collect(),
+            ..DistillationInfo::default()
         }
-        (Some(MethodArg::Ensemble), _) => {
-            wrong("an ensemble has several teachers", "name them all before the options")
+    }
+
+    /// The settings of the training, for the metadata.
+    fn hyperparameters(&self, args: &Args) -> Map<Value> {
+        let mut settings = args.student.hyperparameters(self.kind, &self.hidden, args.seed);
+        if !self.assistants.is_empty() {
+            let layers: Vec<Value> = self.assistants.iter().map(|hidden| widths(hidden).into()).collect();
+            settings.insert("assistants".to_owned(), layers);
         }
-        _ => Ok(DistillationMethod::Standard),
+        if let Method::Ensemble { average, .. } = &self.method {
+            settings.insert("average".to_owned(), average.name());
+        }
+        if args.synthesize > 0 {
+            settings.insert("synthesized".to_owned(), args.synthesize);
+        }
+        settings
     }
 }
 
-/// Weights that sum to 1.
-fn weights(text: &str, n_teachers: usize) -> Result<Vec<f64>, Failure> {
-    let weights: Vec<f64> = text.split(',').map_while(|weight| weight.trim().parse().ok()).collect();
-    let sum: f64 = weights.iter().sum();
-    let is_whole = weights.len() == n_teachers && text.split(',').count() == n_teachers;
-    let are_weights = weights.iter().all(|weight| *weight >= 0.0) && sum > 0.0 && sum.is_finite();
-    if !(is_whole && are_weights) {
-        let what = format!("`--weights {text}` is no list of {n_teachers} weights");
-        return Err(Failure::new(CODE_USAGE, what)
-            .help("give a number that is not negative for each teacher, such as 2,1"));
+/// Of a model in a file the parts are at fault, here it can only be the settings.
+fn of_settings(failure: Failure) -> Failure {
+    match failure.code() {
+        "am-part" | "am-part-length" => Failure::new(CODE_USAGE, failure.what()),
+        _ => failure,
     }
-    Ok(weights.into_iter().map(|weight| weight / sum).collect())
 }
 
 fn metadata(
@@ -246,12 +352,15 @@ fn metadata(
         custom.insert(CLASSES_KEY.to_owned(), names(classes));
     }
     custom.insert("apr.data_sha256".to_owned(), hex(&args.data)?);
+    if let Some(path) = &args.unlabeled {
+        custom.insert("apr.unlabeled_sha256".to_owned(), hex(path)?);
+    }
     metadata.custom = custom;
     Ok(metadata)
 }
 
 /// SHA-256 of a file in hexadecimal digits.
-fn hex(path: &std::path::Path) -> Result<String, Failure> {
+fn hex(path: &Path) -> Result<String, Failure> {
     let digest = file_digest::sha256(path, |_| ())?;
     Ok(base16ct::lower::encode_string(&digest))
 }

@@ -1,8 +1,8 @@
 //! Neural networks: scaled data in training, unscaled data in predictions.
 
 use apr_models::{
-    Activation, Alone, Dense, Matrix, NeuralLoss, NeuralOptions, NeuralReport, NeuralSequential,
-    NeuralTargets, Optimizer, Workers,
+    Activation, Dense, Matrix, NeuralLoss, NeuralOptions, NeuralReport, NeuralSequential, NeuralTargets,
+    Optimizer, Workers,
 };
 use clap::{Args, ValueEnum};
 
@@ -121,9 +121,9 @@ fn learn(
 ) -> Result<(NeuralSequential, NeuralReport), Failure> {
     match &table.target {
         Target::Classes { ids, .. } => {
-            learn_classes_on(workers, &table.x, NeuralTargets::Classes(ids), layers, options)
+            learn_classes(workers, &table.x, NeuralTargets::Classes(ids), layers, options)
         }
-        Target::Numbers(y) => learn_numbers_on(workers, &table.x, y.as_slice(), layers, options),
+        Target::Numbers(y) => learn_numbers(workers, &table.x, y.as_slice(), layers, options),
         Target::None | Target::Names(_) => Err(Failure::new(CODE_USAGE, "no target is given")),
     }
 }
@@ -133,16 +133,7 @@ fn learn(
 /// # Errors
 ///
 /// Those of [`NeuralSequential::fit`].
-pub(crate) fn learn_classes(
-    x: &Matrix,
-    targets: NeuralTargets<'_>,
-    layers: &[(usize, Activation)],
-    options: &NeuralOptions,
-) -> Result<(NeuralSequential, NeuralReport), Failure> {
-    learn_classes_on(&Alone, x, targets, layers, options)
-}
-
-fn learn_classes_on(
+fn learn_classes(
     workers: &dyn Workers,
     x: &Matrix,
     targets: NeuralTargets<'_>,
@@ -162,16 +153,7 @@ fn learn_classes_on(
 /// # Errors
 ///
 /// Those of [`NeuralSequential::fit`].
-pub(crate) fn learn_numbers(
-    x: &Matrix,
-    y: &[f32],
-    layers: &[(usize, Activation)],
-    options: &NeuralOptions,
-) -> Result<(NeuralSequential, NeuralReport), Failure> {
-    learn_numbers_on(&Alone, x, y, layers, options)
-}
-
-fn learn_numbers_on(
+fn learn_numbers(
     workers: &dyn Workers,
     x: &Matrix,
     y: &[f32],
@@ -188,7 +170,7 @@ fn learn_numbers_on(
 }
 
 /// The network that gives for plain samples what this one gives for scaled ones.
-fn unscaled(
+pub(crate) fn unscaled(
     model: NeuralSequential,
     inputs: &Scale,
     outputs: Option<&Scale>,

@@ -33,14 +33,14 @@ impl StandardizeArg {
 }
 
 /// Mean and deviation of columns.
-pub(super) struct Scale {
+pub(crate) struct Scale {
     mean: Vec<f64>,
     deviation: Vec<f64>,
 }
 
 impl Scale {
     /// Of a table; a constant column keeps the deviation 1.
-    pub(super) fn of(values: &[f32], n_cols: usize) -> Self {
+    pub(crate) fn of(values: &[f32], n_cols: usize) -> Self {
         let n_rows = (values.len() / n_cols) as f64;
         let rows = || values.chunks_exact(n_cols);
         let sum = |of: &dyn Fn(usize, f64) -> f64| -> Vec<f64> {
@@ -65,7 +65,7 @@ impl Scale {
         self.mean.iter().copied().zip(self.deviation.iter().copied())
     }
 
-    pub(super) fn apply(&self, values: &[f32]) -> Vec<f32> {
+    pub(crate) fn apply(&self, values: &[f32]) -> Vec<f32> {
         let scales = self.columns().collect::<Vec<_>>();
         let scaled = values.iter().zip(scales.iter().cycle());
         scaled.map(|(&value, (mean, deviation))| ((f64::from(value) - mean) / deviation) as f32).collect()
