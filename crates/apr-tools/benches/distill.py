@@ -1,6 +1,7 @@
 """Students of `apr distill` beside the same students trained on labels alone, and beside a reference in NumPy.
 
     python distill.py --apr PATH [--seeds 5] [--test-share 0.5] [--only TABLE] [--set forest|network|ensemble|svm]
+                      [--students NAME NAME...] [--no-reference]
 
 Needs scikit-learn 1.9 and pandas. Teacher and students learn from the same rows, and are measured on the others, drawn anew with each
 seed. `forest`: a forest of 500 trees teaches a network of 32 units, directly and through one of 64, a softmax layer and a tree.
@@ -236,8 +237,10 @@ def main():
     parser.add_argument("--test-share", type=float, default=0.5)
     parser.add_argument("--only")
     parser.add_argument("--set", choices=SETS, default="forest", dest="kind")
+    parser.add_argument("--students", nargs="+", help="those of the set with these names; all unless told")
     parser.add_argument("--no-reference", action="store_true")
     args = parser.parse_args()
+    students = {name: of for name, of in SETS[args.kind].items() if args.students is None or name in args.students}
     apr = args.apr.resolve()
     print("| table | model | " + " | ".join(METRICS) + " |")
     print("|---|---|" + "---|" * len(METRICS))
@@ -254,13 +257,13 @@ def main():
                 split = ["--data", table, "--target", "target", "--test-share", args.test_share, "--seed", seed]
                 files, teacher_name = teachers(apr, folder, args.kind, split)
                 add = lambda row, metrics: found.setdefault(row, []).append(metrics)
-                for student, (options, has_baseline) in SETS[args.kind].items():
+                for student, (options, has_baseline) in students.items():
                     learned = int((~held_out(y, args.test_share, seed)).sum())
                     options = [10 * learned if option is None else option for option in options]
                     out = run(apr, "distill", *files, *split, *options, "-o", folder / "s.apr", "--json", "--force", "--quiet")
                     report = json.loads(out)
                     metrics = report["metrics"]
-                    if student == next(iter(SETS[args.kind])):
+                    if student == next(iter(students)):
                         add(teacher_name, metrics["teacher"])
                         for file, member in zip(files, report.get("members", [])):
                             add(f"{file.stem} of it", member["metrics"])
