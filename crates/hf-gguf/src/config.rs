@@ -1,0 +1,157 @@
+//! `config.json`, with the defaults of the class that it configures.
+
+use alloc::format;
+use alloc::string::String;
+
+use crate::error::{Error, ErrorKind};
+use crate::json::{Json, Object};
+use crate::texts::Texts;
+
+/// Name of the file.
+const FILE: &str = "config.json";
+/// Names under which models of several parts keep the configuration of the language model.
+const TEXT_PARTS: &[&str] = &["text_config", "llm_config", "lm_config", "language_config"];
+
+/// The configuration of a language model.
+///
+/// A value is looked up by the names that it has in the configurations of different classes, of which the first that is
+/// present counts, also if it is null: then there is no value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    values: Object,
+}
+
+impl Config {
+    /// Reads `config.json`. Values of a `text_config` in it are those of the model.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::MissingFile`], [`ErrorKind::NotUtf8`], [`ErrorKind::Json`]; [`ErrorKind::ConfigValue`] if it is not an object.
+    pub fn from_texts(texts: &Texts) -> Result<Self, Error> {
+        let bytes = texts.get(FILE).ok_or_else(|| ErrorKind::MissingFile { file: FILE.into() })?;
+        let Json::Object(mut values) = Json::from_bytes(FILE, bytes)? else {
+            let found = "another value".into();
+            return Err(ErrorKind::ConfigValue { file: FILE.into(), expected: "an object", found }.into());
+        };
+        let part = TEXT_PARTS.iter().find_map(|name| values.get(name).and_then(Json::as_object)).cloned();
+        for (name, value) in part.iter().flat_map(Object::iter) {
+            values.set(name, value.clone());
+        }
+        Ok(Self { values })
+    }
+
+    /// The class of the model: the first of `architectures`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ConfigMissing`].
+    pub fn class(&self) -> Result<&str, Error> {
+        let classes = self.get("architectures").and_then(Json::as_array);
+        let first = classes.and_then(<[Json]>::first).and_then(Json::as_str);
+        first.ok_or_else(|| missing(&["architectures"]))
+    }
+
+    /// The value under this name; `None` if there is none or it is null.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Json> {
+        self.find(&[name])
+    }
+
+    /// The value under the first of these names that is present; `None` if none is, or if it is null.
+    #[must_use]
+    pub fn find(&self, names: &[&str]) -> Option<&Json> {
+        names.iter().find_map(|name| self.values.get(name)).filter(|value| !value.is_null())
+    }
+
+    /// Whether the name is present, also if the value is null.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.values.get(name).is_some()
+    }
+
+    /// A count, an index or a dimension.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ConfigValue`] if it is no integer from 0 to 2^32 - 1.
+    pub fn u32(&self, names: &[&str]) -> Result<Option<u32>, Error> {
+        let Some(value) = self.find(names) else { return Ok(None) };
+        let number = value.as_i64().and_then(|number| u32::try_from(number).ok());
+        number.map(Some).ok_or_else(|| self.unexpected(names, "an integer from 0 to 2^32 - 1"))
+    }
+
+    /// A number, rounded to the nearest float of 32 bits.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ConfigValue`] if it is no number.
+    pub fn f32(&self, names: &[&str]) -> Result<Option<f32>, Error> {
+        Ok(self.f64(names)?.map(|number| number as f32))
+    }
+
+    /// A number, as a float of 64 bits.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ConfigValue`] if it is no number.
+    pub fn f64(&self, names: &[&str]) -> Result<Option<f64>, Error> {
+        let Some(value) = self.find(names) else { return Ok(None) };
+        value.as_f64().map(Some).ok_or_else(|| self.unexpected(names, "a number"))
+    }
+
+    /// A truth value.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ConfigValue`] if it is another value.
+    pub fn bool(&self, names: &[&str]) -> Result<Option<bool>, Error> {
+        let Some(value) = self.find(names) else { return Ok(None) };
+        value.as_bool().map(Some).ok_or_else(|| self.unexpected(names, "true or false"))
+    }
+
+    /// A string.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ConfigValue`] if it is another value.
+    pub fn str(&self, names: &[&str]) -> Result<Option<&str>, Error> {
+        let Some(value) = self.find(names) else { return Ok(None) };
+        value.as_str().map(Some).ok_or_else(|| self.unexpected(names, "a string"))
+    }
+
+    /// The count, index or dimension that the model cannot do without.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ConfigMissing`], [`ErrorKind::ConfigValue`].
+    pub fn need_u32(&self, names: &[&str]) -> Result<u32, Error> {
+        self.u32(names)?.ok_or_else(|| missing(names))
+    }
+
+    /// The number that the model cannot do without.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ConfigMissing`], [`ErrorKind::ConfigValue`].
+    pub fn need_f32(&self, names: &[&str]) -> Result<f32, Error> {
+        self.f32(names)?.ok_or_else(|| missing(names))
+    }
+
+    /// Of a value of a wrong type, under the first of the names that is present.
+    fn unexpected(&self, names: &[&str], expected: &'static str) -> Error {
+        let name = names.iter().find(|name| self.has(name)).copied().unwrap_or_default();
+        let found = match self.values.get(name) {
+            Some(Json::Number(number)) => number.clone(),
+            other => other.map_or("nothing", Json::kind_name).into(),
+        };
+        let kind = ErrorKind::ConfigValue { file: FILE.into(), expected, found };
+        Error::from(kind).of(located_error::Subject::key(name))
+    }
+}
+
+/// Of a value that the model needs.
+fn missing(names: &[&str]) -> Error {
+    let quoted = names.iter().map(|name| format!("`{name}`"));
+    let names = quoted.reduce(|all, name| all + " or " + &name).unwrap_or_else(String::new);
+    ErrorKind::ConfigMissing { file: FILE.into(), names: names.into() }.into()
+}

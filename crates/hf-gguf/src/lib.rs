@@ -1,0 +1,32 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
+//! - [`Texts`]: the small files of a model folder, read by the caller.
+//! - [`Config`]: `config.json` with the defaults of its class.
+//! - [`Keys`]: keys of a GGUF file, in order.
+//!
+//! `docs/hf-gguf.md` specifies what is read, written and refused.
+//!
+//! # Security
+//!
+//! The folder is untrusted: lengths, counts and nesting are compared with limits before memory is allocated, and nothing
+//! of the folder is run.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod error;
+mod json;
+mod texts;
+mod keys;
+mod config;
+
+pub use crate::config::Config;
+pub use crate::error::{Error, ErrorKind};
+pub use crate::json::{Json, Object};
+pub use crate::keys::{Key, Keys, Value};
+pub use crate::texts::Texts;
+pub use located_error::Subject;
