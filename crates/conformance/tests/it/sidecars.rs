@@ -55,7 +55,9 @@ fn every_file_has_a_sidecar_and_every_sidecar_a_file() {
     for file in files(&root, "") {
         let is_text = file.ends_with("README.md") || file.ends_with(".py");
         // Keys, models and signatures of other programs, which `signatures/README.md` describes.
-        let is_material = file.starts_with("signatures/") && !file.starts_with("signatures/refused/");
+        // Model folders, which `hf/README.md` describes.
+        let is_material = file.starts_with("hf/")
+            || file.starts_with("signatures/") && !file.starts_with("signatures/refused/");
         if is_text || is_material || SHARED.iter().any(|shared| file.starts_with(shared)) {
             continue;
         }
@@ -122,6 +124,8 @@ fn texts_name_no_path_outside_the_vectors() {
         for path in ["/home", "/root", "/tmp", "/usr"] {
             assert!(!text.contains(path), "{file} mentions {path}");
         }
-        assert!(!text.contains("://") || file.starts_with("signatures/make.py"), "{file} names an address");
+        // What models say of themselves.
+        let has_addresses = file.starts_with("signatures/make.py") || file.starts_with("hf/");
+        assert!(!text.contains("://") || has_addresses, "{file} names an address");
     }
 }
