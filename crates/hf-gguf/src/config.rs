@@ -1,5 +1,7 @@
 //! `config.json`, with the defaults of the class that it configures.
 
+mod defaults;
+
 use alloc::format;
 use alloc::string::String;
 
@@ -22,20 +24,28 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads `config.json`. Values of a `text_config` in it are those of the model.
+    /// Reads `config.json`, and adds the defaults that transformers 4.57.6 has for its `model_type`. Values of a `text_config`
+    /// in it are those of the model.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::MissingFile`], [`ErrorKind::NotUtf8`], [`ErrorKind::Json`]; [`ErrorKind::ConfigValue`] if it is not an object.
     pub fn from_texts(texts: &Texts) -> Result<Self, Error> {
         let bytes = texts.get(FILE).ok_or_else(|| ErrorKind::MissingFile { file: FILE.into() })?;
-        let Json::Object(mut values) = Json::from_bytes(FILE, bytes)? else {
-            let found = "another value".into();
-            return Err(ErrorKind::ConfigValue { file: FILE.into(), expected: "an object", found }.into());
+        let mut values = match Json::from_bytes(FILE, bytes)? {
+            Json::Object(values) => values,
+            other => {
+                let (expected, found) = ("an object", other.kind_name().into());
+                return Err(ErrorKind::ConfigValue { file: FILE.into(), expected, found }.into());
+            }
         };
-        let part = TEXT_PARTS.iter().find_map(|name| values.get(name).and_then(Json::as_object)).cloned();
-        for (name, value) in part.iter().flat_map(Object::iter) {
-            values.set(name, value.clone());
+        defaults::complete(&mut values);
+        let part = TEXT_PARTS.iter().find_map(|name| values.get(name).and_then(Json::as_object));
+        if let Some(mut part) = part.cloned() {
+            defaults::complete(&mut part);
+            for (name, value) in part.iter() {
+                values.set(name, value.clone());
+            }
         }
         Ok(Self { values })
     }
@@ -137,8 +147,27 @@ impl Config {
         self.f32(names)?.ok_or_else(|| missing(names))
     }
 
+    /// The number that the model cannot do without, as a float of 64 bits.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ConfigMissing`], [`ErrorKind::ConfigValue`].
+    pub fn need_f64(&self, names: &[&str]) -> Result<f64, Error> {
+        self.f64(names)?.ok_or_else(|| missing(names))
+    }
+
+    /// Sets a value, as the reference implementation does for some classes.
+    pub(crate) fn set(&mut self, name: &str, value: Json) {
+        self.values.set(name, value);
+    }
+
+    /// Removes a value.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.values.remove(name);
+    }
+
     /// Of a value of a wrong type, under the first of the names that is present.
-    fn unexpected(&self, names: &[&str], expected: &'static str) -> Error {
+    pub(crate) fn unexpected(&self, names: &[&str], expected: &'static str) -> Error {
         let name = names.iter().find(|name| self.has(name)).copied().unwrap_or_default();
         let found = match self.values.get(name) {
             Some(Json::Number(number)) => number.clone(),
@@ -150,7 +179,7 @@ impl Config {
 }
 
 /// Of a value that the model needs.
-fn missing(names: &[&str]) -> Error {
+pub(crate) fn missing(names: &[&str]) -> Error {
     let quoted = names.iter().map(|name| format!("`{name}`"));
     let names = quoted.reduce(|all, name| all + " or " + &name).unwrap_or_else(String::new);
     ErrorKind::ConfigMissing { file: FILE.into(), names: names.into() }.into()

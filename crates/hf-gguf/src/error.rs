@@ -4,8 +4,10 @@ use alloc::boxed::Box;
 
 use json_scan::Quoted;
 use located_error::remedy::FETCH;
+use tensor_dtype::Dtype;
 
-const CONFIG: &str = "compare config.json with the one that the publisher of the model has, and fetch it again";
+const CONFIG: &str =
+    "compare config.json with the one that the publisher of the model has, and fetch it again";
 
 located_error::errors! {
     /// Why a folder is not converted. The offset is that of a byte in the file that the message names.
@@ -65,9 +67,135 @@ located_error::errors! {
         } = "hg-architecture" (Unsupported),
             "models of the class {} are not converted", Quoted(name)
             => "docs/hf-gguf.md lists the classes; --tensors-only writes the tensors alone, for programs that know the names";
+        /// The folder has no files that hold tensors under the names that such files have.
+        NoTensors = "hg-no-tensors" (Usage),
+            "the folder has no model*.safetensors and no pytorch_model*.bin"
+            => "fetch the whole folder again, or name the folder that has the files";
+        /// The index of the files is not one, or names files outside of the folder.
+        Index {
+            /// Its name.
+            file: Box<str>,
+            /// What is wrong.
+            what: &'static str,
+        } = "hg-index" (Invalid),
+            "{file}: {what}"
+            => FETCH;
+        /// The index says that a file holds a tensor, and no file does: one is missing or incomplete.
+        IndexedTensor {
+            /// The file that should have it.
+            file: Box<str>,
+        } = "hg-indexed-tensor" (Invalid),
+            "the index has a tensor that no file has; it should be in {file}"
+            => FETCH;
+        /// A file has a tensor that the index does not have.
+        TensorNotIndexed {
+            /// The index.
+            file: Box<str>,
+        } = "hg-not-indexed" (Invalid),
+            "a file has a tensor that {file} does not have"
+            => "remove files of other models from the folder, or fetch the folder again";
+        /// Two tensors of the folder have the same name.
+        DuplicateTensor = "hg-duplicate-tensor" (Invalid),
+            "two tensors have this name"
+            => "remove copies of the model from the folder: files whose names begin with `model` are all read";
+        /// A tensor that another one needs is missing: scales or zero points of a quantized tensor.
+        MissingTensor = "hg-missing-tensor" (Invalid),
+            "a quantized tensor needs this one, which is missing"
+            => FETCH;
+        /// Tensors have elements that the reference implementation does not read either.
+        SourceType {
+            /// The type.
+            dtype: Dtype,
+        } = "hg-source-type" (Unsupported),
+            "elements of type {dtype} are not converted"
+            => "convert the model to BF16 or F16 with the program that wrote it";
+        /// A tensor has more elements than any model.
+        TooManyElements = "hg-elements" (Invalid),
+            "the tensor has more than 2^48 elements"
+            => FETCH;
+        /// The tensors are quantized by a method that is not decoded here.
+        Quantization {
+            /// The method.
+            method: Box<str>,
+        } = "hg-quantization" (Unsupported),
+            "models quantized by {method} are not converted"
+            => "start from the model as it was before it was quantized";
+        /// Scales or zero points of a quantized tensor have other shapes or types than its codes need.
+        QuantizedShape = "hg-quantized-shape" (Invalid),
+            "codes, scales and zero points of a quantized tensor do not fit each other"
+            => FETCH;
+        /// The architecture has no tensor of this name.
+        UnknownTensor = "hg-tensor-name" (Unsupported),
+            "the architecture has no tensor of this name"
+            => "the model has parts that this architecture does not have; --tensors-only writes the tensors alone";
+        /// The name is that of a tensor that a program for quantization or training writes beside the weights, and the configuration
+        /// does not say that the model is of that kind.
+        Leftover {
+            /// The program.
+            program: &'static str,
+        } = "hg-leftover" (Unsupported),
+            "the tensor was left by {program}"
+            => "start from the model as it was before, or merge it with the program that wrote the tensor";
+        /// Two tensors of the folder would have the same name in the new file.
+        SameName {
+            /// The name.
+            name: Box<str>,
+        } = "hg-same-name" (Invalid),
+            "two tensors would become {}", Quoted(name)
+            => "remove copies of the model from the folder";
+        /// The scaling of rotary embeddings has another number of factors than a head has pairs of dimensions that are rotated.
+        RopeFactors {
+            /// The pairs.
+            expected: u64,
+            /// The factors.
+            found: u64,
+        } = "hg-rope-factors" (Invalid),
+            "config.json: expected {expected} factors of a long and of a short context, found {found}"
+            => CONFIG;
+        /// The vectors of tokens are combined in a way that GGUF files have no number for: neither their mean, nor the first or
+        /// last of them.
+        Pooling = "hg-pooling" (Unsupported),
+            "the pooling of the model is neither mean, nor cls, nor lasttoken"
+            => "remove modules.json from a copy of the folder, and combine the vectors in the program that uses them";
+        /// A tensor has another shape than the configuration says.
+        TensorShape {
+            /// What the configuration says.
+            expected: Box<str>,
+            /// The shape.
+            found: Box<str>,
+        } = "hg-tensor-shape" (Invalid),
+            "expected {expected}, found {found}"
+            => "config.json and the tensors are of different models: fetch the folder again";
+        /// An expert, or a head, has a number that the configuration does not allow.
+        ExpertNumber {
+            /// The number.
+            number: u64,
+            /// How many there are.
+            count: u64,
+        } = "hg-expert" (Invalid),
+            "the tensor is number {number} of {count}"
+            => CONFIG;
+        /// Tensors that become one are not all there.
+        IncompleteGroup {
+            /// The layer.
+            layer: u64,
+            /// What the tensors are called.
+            part: Box<str>,
+        } = "hg-incomplete" (Invalid),
+            "layer {layer} lacks tensors of its group {}", Quoted(part)
+            => FETCH;
+        /// Tensors that become one have different shapes.
+        GroupShape {
+            /// What the tensors are called.
+            part: Box<str>,
+        } = "hg-group-shape" (Invalid),
+            "tensors of the group {} have different shapes", Quoted(part)
+            => FETCH;
     }
 
     wrapped {
+        /// Values that the new type cannot hold.
+        Quant(apr_quant::Error);
         /// A key or a tensor that a GGUF file cannot have.
         Gguf(gguf_core::Error);
     }

@@ -1,6 +1,7 @@
 //! JSON as a tree, read as Python's `json` module reads it.
 
 use alloc::boxed::Box;
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::mem;
 
@@ -157,8 +158,41 @@ impl Object {
         }
     }
 
+    /// The value of the member of this name.
+    pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Json> {
+        let place = self.by_name.binary_search_by(|&idx| self.name_at(idx).cmp(name)).ok()?;
+        let idx = self.by_name[place] as usize;
+        self.members.get_mut(idx).map(|(_, value)| value)
+    }
+
+    /// Removes a member; returns its value.
+    pub(crate) fn remove(&mut self, name: &str) -> Option<Json> {
+        let place = self.by_name.binary_search_by(|&idx| self.name_at(idx).cmp(name)).ok()?;
+        let (_, value) = self.members.remove(self.by_name[place] as usize);
+        self.by_name = sorted(&self.members);
+        Some(value)
+    }
+
     fn name_at(&self, idx: u32) -> &str {
         self.members.get(idx as usize).map_or("", |(name, _)| name)
+    }
+}
+
+impl From<i64> for Json {
+    fn from(number: i64) -> Self {
+        Self::Number(number.to_string().into())
+    }
+}
+
+impl From<f64> for Json {
+    fn from(number: f64) -> Self {
+        Self::Number(number.to_string().into())
+    }
+}
+
+impl From<&str> for Json {
+    fn from(text: &str) -> Self {
+        Self::String(text.into())
     }
 }
 
@@ -285,7 +319,7 @@ fn scalar(scanner: &mut Scanner<'_>) -> Result<Json, json_scan::Error> {
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::{String, ToString};
+    use alloc::string::String;
 
     use super::*;
 
@@ -316,7 +350,16 @@ mod tests {
 
     #[test]
     fn damage_is_refused_with_its_place() {
-        for (text, offset) in [("", 0), ("{", 1), ("[1,]", 3), ("{\"a\" 1}", 5), ("[1] 2", 4), ("\"a", 2), ("[01]", 2), ("nul", 0)] {
+        for (text, offset) in [
+            ("", 0),
+            ("{", 1),
+            ("[1,]", 3),
+            ("{\"a\" 1}", 5),
+            ("[1] 2", 4),
+            ("\"a", 2),
+            ("[01]", 2),
+            ("nul", 0),
+        ] {
             let error = Json::from_bytes("x.json", text.as_bytes()).unwrap_err();
             assert_eq!((error.code(), error.offset()), ("hg-json", Some(offset)), "{text}: {error}");
         }

@@ -23,6 +23,7 @@ mod json;
 mod texts;
 mod keys;
 mod config;
+mod rope;
 
 pub use crate::config::Config;
 pub use crate::error::{Error, ErrorKind};

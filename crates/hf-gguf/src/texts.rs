@@ -62,7 +62,8 @@ impl Texts {
         let by_name = NAMES.iter().find(|(own, _)| *own == name).map(|(_, max)| *max);
         by_name.or_else(|| {
             let found = FOLDERS.iter().find(|(folder, ending, _)| {
-                name.strip_prefix(folder).is_some_and(|rest| rest.ends_with(ending)) && name.matches('/').count() == 1
+                name.strip_prefix(folder).is_some_and(|rest| rest.ends_with(ending))
+                    && name.matches('/').count() == 1
             });
             found.map(|(_, _, max)| *max)
         })
@@ -101,7 +102,13 @@ mod tests {
         assert!(Texts::max_len("config.json").is_some());
         assert!(Texts::max_len("1_Pooling/config.json").is_some());
         assert!(Texts::max_len("additional_chat_templates/tool_use.jinja").is_some());
-        for name in ["model.safetensors", "x/config.json", "additional_chat_templates/a/b.jinja", "../config.json", ""] {
+        for name in [
+            "model.safetensors",
+            "x/config.json",
+            "additional_chat_templates/a/b.jinja",
+            "../config.json",
+            "",
+        ] {
             assert_eq!(Texts::max_len(name), None, "{name}");
         }
     }
