@@ -24,10 +24,15 @@ mod texts;
 mod keys;
 mod config;
 mod rope;
+mod tensors;
 
 pub use crate::config::Config;
 pub use crate::error::{Error, ErrorKind};
 pub use crate::json::{Json, Object};
 pub use crate::keys::{Key, Keys, Value};
+pub use crate::tensors::input::{Gptq, Input, Packed, Values};
+pub use crate::tensors::output::{Content, Output, OutputType, ParameterCount};
+pub use crate::tensors::view::{Axis, View};
+pub use crate::tensors::{PartFormat, Parts, SourceTensor};
 pub use crate::texts::Texts;
 pub use located_error::Subject;

@@ -1,0 +1,159 @@
+//! The tensors of a folder: which files they are in, and in what order the reference implementation takes them.
+
+pub(crate) mod input;
+pub(crate) mod output;
+pub(crate) mod view;
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use located_error::Subject;
+use tensor_dtype::Dtype;
+
+use crate::error::{Error, ErrorKind};
+use crate::json::Json;
+use crate::texts::Texts;
+
+/// Most files of a model.
+const MAX_PARTS: usize = 4096;
+
+/// A tensor of a file, as its table has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceTensor {
+    /// Name.
+    pub name: String,
+    /// Type of the elements.
+    pub dtype: Dtype,
+    /// Shape, the slowest dimension first.
+    pub shape: Vec<u64>,
+}
+
+/// Format of the files that hold the tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartFormat {
+    /// safetensors: tensors are taken in the order of their names.
+    SafeTensors,
+    /// Pickles of PyTorch: tensors are taken in the order of the file.
+    Pickle,
+}
+
+impl PartFormat {
+    /// Name of the index of such files.
+    const fn index(self) -> &'static str {
+        match self {
+            Self::SafeTensors => "model.safetensors.index.json",
+            Self::Pickle => "pytorch_model.bin.index.json",
+        }
+    }
+
+    const fn affixes(self) -> (&'static str, &'static str) {
+        match self {
+            Self::SafeTensors => ("model", ".safetensors"),
+            Self::Pickle => ("pytorch_model", ".bin"),
+        }
+    }
+}
+
+/// The files that hold the tensors of a model, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Their format.
+    pub format: PartFormat,
+    /// Their names.
+    pub files: Vec<String>,
+    /// The name of each tensor and its file, if there is an index.
+    index: Option<BTreeMap<String, String>>,
+}
+
+impl Parts {
+    /// Finds the files among the names of the files of the folder: those of the index, else all that are called as such files are.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoTensors`]; [`ErrorKind::MissingFile`] for a file of the index that the folder does not have;
+    /// [`ErrorKind::Json`], [`ErrorKind::NotUtf8`] and [`ErrorKind::Index`] for an index that is none.
+    pub fn find<'f>(texts: &Texts, files: impl IntoIterator<Item = &'f str>) -> Result<Self, Error> {
+        let files: BTreeSet<&str> = files.into_iter().collect();
+        let named = |format: PartFormat| {
+            let (prefix, suffix) = format.affixes();
+            files.iter().copied().filter(move |name| name.starts_with(prefix) && name.ends_with(suffix))
+        };
+        let is_safe = named(PartFormat::SafeTensors).next().is_some()
+            || texts.get(PartFormat::SafeTensors.index()).is_some();
+        let format = if is_safe { PartFormat::SafeTensors } else { PartFormat::Pickle };
+        let index = texts.get(format.index()).map(|bytes| read_index(format.index(), bytes)).transpose()?;
+        let parts: Vec<String> = match &index {
+            None => named(format).map(Into::into).collect(),
+            Some(index) => {
+                let names: BTreeSet<&String> = index.values().collect();
+                names.into_iter().cloned().collect()
+            }
+        };
+        if parts.is_empty() {
+            return Err(ErrorKind::NoTensors.into());
+        }
+        if parts.len() > MAX_PARTS {
+            let (file, what) = (format.index().into(), "it names more than 4,096 files");
+            return Err(ErrorKind::Index { file, what }.into());
+        }
+        if let Some(missing) = parts.iter().find(|name| !files.contains(name.as_str())) {
+            return Err(ErrorKind::MissingFile { file: missing.as_str().into() }.into());
+        }
+        Ok(Self { format, files: parts, index })
+    }
+
+    /// The tensors in order, with the number of the file and that of the tensor in it, from the tables of the files in order.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DuplicateTensor`]; [`ErrorKind::IndexedTensor`] and [`ErrorKind::TensorNotIndexed`] if index and files disagree.
+    pub fn order<'t>(
+        &self,
+        tables: &'t [Vec<SourceTensor>],
+    ) -> Result<Vec<(usize, usize, &'t SourceTensor)>, Error> {
+        let mut all = Vec::new();
+        let mut names = BTreeSet::new();
+        for (part, table) in tables.iter().enumerate() {
+            let begin = all.len();
+            all.extend(table.iter().enumerate().map(|(idx, tensor)| (part, idx, tensor)));
+            if self.format == PartFormat::SafeTensors {
+                all[begin..].sort_by_key(|(_, _, tensor)| &tensor.name);
+            }
+        }
+        for (_, _, tensor) in &all {
+            let refused = |kind: ErrorKind| Err(Error::from(kind).of(Subject::tensor(&tensor.name)));
+            if !names.insert(tensor.name.as_str()) {
+                return refused(ErrorKind::DuplicateTensor);
+            }
+            if self.index.as_ref().is_some_and(|index| !index.contains_key(&tensor.name)) {
+                return refused(ErrorKind::TensorNotIndexed { file: self.format.index().into() });
+            }
+        }
+        let mut indexed = self.index.iter().flatten();
+        if let Some((name, file)) = indexed.find(|(name, _)| !names.contains(name.as_str())) {
+            let kind = ErrorKind::IndexedTensor { file: file.as_str().into() };
+            return Err(Error::from(kind).of(Subject::tensor(name)));
+        }
+        Ok(all)
+    }
+}
+
+/// The map of an index from names of tensors to names of files.
+fn read_index(file: &'static str, bytes: &[u8]) -> Result<BTreeMap<String, String>, Error> {
+    let refused = |what| Error::from(ErrorKind::Index { file: file.into(), what });
+    let index = Json::from_bytes(file, bytes)?;
+    let map =
+        index.get("weight_map").and_then(Json::as_object).ok_or_else(|| refused("it has no weight_map"))?;
+    let mut names = BTreeMap::new();
+    for (name, part) in map.iter() {
+        let part = part.as_str().ok_or_else(|| refused("a value of weight_map is no name of a file"))?;
+        if part.is_empty() || part.contains(['/', '\\', '\0']) || part == ".." || part == "." {
+            return Err(
+                refused("a value of weight_map is no name of a file in the folder").of(Subject::tensor(name))
+            );
+        }
+        names.insert(name.into(), part.into());
+    }
+    Ok(names)
+}

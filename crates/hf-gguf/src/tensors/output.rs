@@ -1,0 +1,177 @@
+//! Tensors of the new file, with what their values are made from.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use tensor_dtype::Dtype;
+
+use super::view::View;
+
+/// What matrices become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputType {
+    /// Floats of 32 bits.
+    F32,
+    /// Floats of 16 bits.
+    F16,
+    /// The upper halves of floats of 32 bits.
+    Bf16,
+    /// Blocks of 32 signed bytes.
+    Q8_0,
+    /// Ternary blocks, five values per byte.
+    Tq1_0,
+    /// Ternary blocks, four values per byte.
+    Tq2_0,
+}
+
+impl OutputType {
+    /// Every type, with its name in any case.
+    pub const ALL: [(&'static str, Self); 6] = [
+        ("f32", Self::F32),
+        ("f16", Self::F16),
+        ("bf16", Self::Bf16),
+        ("q8_0", Self::Q8_0),
+        ("tq1_0", Self::Tq1_0),
+        ("tq2_0", Self::Tq2_0),
+    ];
+
+    /// The type of this name, in any case.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, found)| *found)
+    }
+
+    /// Value of `general.file_type`.
+    #[must_use]
+    pub const fn file_type(self) -> u32 {
+        match self {
+            Self::F32 => 0,
+            Self::F16 => 1,
+            Self::Bf16 => 32,
+            Self::Q8_0 => 7,
+            Self::Tq1_0 => 36,
+            Self::Tq2_0 => 37,
+        }
+    }
+
+    /// Type of most matrices.
+    #[must_use]
+    pub const fn dtype(self) -> Dtype {
+        match self {
+            Self::F32 => Dtype::F32,
+            Self::F16 => Dtype::F16,
+            Self::Bf16 => Dtype::Bf16,
+            Self::Q8_0 => Dtype::Q8_0,
+            Self::Tq1_0 => Dtype::TQ1_0,
+            Self::Tq2_0 => Dtype::TQ2_0,
+        }
+    }
+
+    /// The type of a tensor of this name and shape. `is_kept` says whether it is of a kind that is never made smaller.
+    pub(crate) fn of(self, name: &str, shape: &[u64], is_kept: bool) -> Dtype {
+        let is_matrix = name.ends_with(".weight") && !name.ends_with("_norm.weight") && shape.len() > 1;
+        if !is_matrix || is_kept {
+            return Dtype::F32;
+        }
+        let is_ternary = matches!(self, Self::Tq1_0 | Self::Tq2_0);
+        let wanted = self.dtype();
+        let columns = shape.last().copied().unwrap_or(1);
+        let is_outer = matches!(name, "token_embd.weight" | "output.weight");
+        if is_ternary && is_outer || !columns.is_multiple_of(wanted.block_len() as u64) {
+            return Dtype::F16;
+        }
+        wanted
+    }
+}
+
+/// A tensor of the new file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    /// Name.
+    pub name: String,
+    /// Shape, the slowest dimension first: the reverse of the dimensions in the file.
+    pub shape: Vec<u64>,
+    /// Type.
+    pub dtype: Dtype,
+    /// Values.
+    pub content: Content,
+}
+
+/// What the values of an [`Output`] are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// Elements of inputs, one view after the other.
+    Views {
+        /// The views. Their sources are numbers of [inputs](crate::Input).
+        views: Vec<View>,
+        /// Whether one is added to each, with the precision of the input.
+        plus_one: bool,
+    },
+    /// Values that the configuration gives.
+    Constant(Vec<f32>),
+}
+
+impl Output {
+    /// Number of elements.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.shape.iter().fold(1, |count, len| count.saturating_mul(*len))
+    }
+}
+
+/// Elements of a model, as the size in its name counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ParameterCount {
+    /// All.
+    pub total: u64,
+    /// Those outside of experts.
+    pub shared: u64,
+    /// Those of one expert of each layer.
+    pub expert: u64,
+    /// Experts of a layer; 0 for models without.
+    pub experts: u64,
+}
+
+impl ParameterCount {
+    /// Of the tensors of a file.
+    #[must_use]
+    pub fn of(outputs: &[Output]) -> Self {
+        let mut sum = Self::default();
+        let (mut n_experts, mut n_stacks) = (0_u64, 0_u64);
+        for output in outputs {
+            let count = output.count();
+            let from_end = if output.name.contains(".bias") { 2 } else { 3 };
+            let place = output.shape.len().checked_sub(from_end).filter(|_| output.shape.len() >= 3);
+            match place.and_then(|place| output.shape.get(place)).filter(|_| output.name.contains("_exps.")) {
+                Some(&experts) => {
+                    sum.expert += count.checked_div(experts).unwrap_or(0);
+                    n_experts += experts;
+                    n_stacks += 1;
+                }
+                None => sum.shared += count,
+            }
+            sum.total += count;
+        }
+        sum.experts = n_experts.checked_div(n_stacks).unwrap_or(0);
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_norms_and_tensors_without_weight_stay_exact() {
+        let q8 = OutputType::Q8_0;
+        assert_eq!(q8.of("blk.0.attn_q.weight", &[8, 64], false), Dtype::Q8_0);
+        assert_eq!(q8.of("blk.0.attn_q.weight", &[8, 48], false), Dtype::F16);
+        assert_eq!(q8.of("blk.0.attn_q_norm.weight", &[8, 64], false), Dtype::F32);
+        assert_eq!(q8.of("blk.0.attn_q.bias", &[8, 64], false), Dtype::F32);
+        assert_eq!(q8.of("output_norm.weight", &[64], false), Dtype::F32);
+        assert_eq!(q8.of("position_embd.weight", &[8, 64], true), Dtype::F32);
+        assert_eq!(OutputType::Tq1_0.of("output.weight", &[8, 256], false), Dtype::F16);
+        assert_eq!(OutputType::Tq1_0.of("blk.0.ffn_up.weight", &[8, 256], false), Dtype::TQ1_0);
+        assert_eq!(OutputType::from_name("BF16").map(OutputType::file_type), Some(32));
+    }
+}
