@@ -25,11 +25,13 @@ mod keys;
 mod config;
 mod rope;
 mod tensors;
+mod produce;
 
 pub use crate::config::Config;
 pub use crate::error::{Error, ErrorKind};
 pub use crate::json::{Json, Object};
 pub use crate::keys::{Key, Keys, Value};
+pub use crate::produce::{Flaws, Producer};
 pub use crate::tensors::input::{Gptq, Input, Packed, Values};
 pub use crate::tensors::output::{Content, Output, OutputType, ParameterCount};
 pub use crate::tensors::view::{Axis, View};

@@ -1,0 +1,201 @@
+//! Makes the values of outputs from ranges of the files, in pieces: memory does not grow with the model.
+
+mod gather;
+mod load;
+mod numbers;
+
+use alloc::vec::Vec;
+
+use apr_quant::{Dtype, NonFinite, Quantizer};
+use located_error::Subject;
+
+use self::gather::Gatherer;
+use crate::error::Error;
+use crate::tensors::input::Input;
+use crate::tensors::output::{Content, Output};
+
+/// Elements of a piece: a whole number of blocks of every type.
+const PIECE: u64 = 1 << 18;
+
+/// Values that the type of a tensor does not have. The reference implementation does not mention them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flaws {
+    /// Finite values that are infinite in the new file.
+    pub overflowed: u64,
+    /// Values that are infinite or not a number in the folder.
+    pub not_finite: u64,
+}
+
+/// Makes the values of outputs.
+#[derive(Debug, Default)]
+pub struct Producer {
+    gatherer: Gatherer,
+    raw: Vec<u8>,
+    values: Vec<f32>,
+    out: Vec<u8>,
+    flaws: Flaws,
+}
+
+impl Producer {
+    /// With empty buffers.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What was found in the outputs so far.
+    #[must_use]
+    pub const fn flaws(&self) -> Flaws {
+        self.flaws
+    }
+
+    /// Makes an output. `read` fills a buffer with the bytes of a tensor of the files from an offset on, `write` takes the new
+    /// bytes with the number of elements that they are.
+    ///
+    /// # Errors
+    ///
+    /// Those of `read` and `write`; [`ErrorKind::Quant`](crate::ErrorKind::Quant) for values that blocks cannot hold;
+    /// [`ErrorKind::QuantizedShape`](crate::ErrorKind::QuantizedShape) for quantized tensors that contradict themselves.
+    pub fn run<E: From<Error>>(
+        &mut self,
+        output: &Output,
+        inputs: &[Input],
+        mut read: impl FnMut(usize, u64, &mut [u8]) -> Result<(), E>,
+        mut write: impl FnMut(&[u8], u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let count = output.count();
+        let mut begin = 0;
+        while begin < count {
+            let len = PIECE.min(count - begin);
+            self.piece(output, inputs, begin, len, &mut read)?;
+            write(&self.out, len)?;
+            begin += len;
+        }
+        Ok(())
+    }
+
+    /// Bytes of an output from an offset on; those of blocks begin and end with blocks.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run).
+    pub fn read<E: From<Error>>(
+        &mut self,
+        output: &Output,
+        inputs: &[Input],
+        offset: u64,
+        out: &mut [u8],
+        mut read: impl FnMut(usize, u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (block_len, block_bytes) = (output.dtype.block_len() as u64, output.dtype.block_bytes());
+        let mut begin = offset / block_bytes as u64 * block_len;
+        for out in out.chunks_mut((PIECE / block_len) as usize * block_bytes) {
+            let len = (out.len() / block_bytes) as u64 * block_len;
+            self.piece(output, inputs, begin, len, &mut read)?;
+            out.copy_from_slice(&self.out);
+            begin += len;
+        }
+        Ok(())
+    }
+
+    /// Elements of an output, encoded.
+    fn piece<E: From<Error>>(
+        &mut self,
+        output: &Output,
+        inputs: &[Input],
+        begin: u64,
+        len: u64,
+        read: &mut impl FnMut(usize, u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.out.clear();
+        let bytes = len / output.dtype.block_len() as u64 * output.dtype.block_bytes() as u64;
+        // As many as a piece has.
+        self.out.resize(bytes as usize, 0);
+        let of_tensor = |error: Error| error.of(Subject::tensor(&output.name));
+        let (views, plus_one) = match &output.content {
+            Content::Constant(values) => {
+                let values = values.get(begin as usize..(begin + len) as usize).unwrap_or_default();
+                return Ok(self.encode(values.to_vec(), output.dtype).map_err(of_tensor)?);
+            }
+            Content::Views { views, plus_one } => (views, *plus_one),
+        };
+        // Tensors that are stacked may have different types; most have one.
+        let mut done = 0;
+        let mut first = 0;
+        for view in views {
+            let count = view.count();
+            let from = (begin + done).max(first);
+            if from < first + count && done < len {
+                let part = (first + count - from).min(len - done);
+                let Some(input) = inputs.get(view.source()) else { continue };
+                self.raw.clear();
+                self.raw.resize(part as usize * input.stored_dtype().block_bytes(), 0);
+                self.gatherer.gather(view, input, from - first, &mut self.raw, read)?;
+                self.convert(input, plus_one, output.dtype, done, part).map_err(of_tensor)?;
+                done += part;
+            }
+            first += count;
+        }
+        Ok(())
+    }
+
+    /// Turns `raw` into elements `done..done + count` of the piece.
+    fn convert(
+        &mut self,
+        input: &Input,
+        plus_one: bool,
+        to: Dtype,
+        done: u64,
+        count: u64,
+    ) -> Result<(), Error> {
+        let from = input.stored_dtype();
+        let (block_len, block_bytes) = (to.block_len() as u64, to.block_bytes());
+        let place = (done / block_len) as usize * block_bytes;
+        if from == to && !plus_one {
+            if let Some(out) = self.out.get_mut(place..place + self.raw.len()) {
+                out.copy_from_slice(&self.raw);
+                numbers::quiet(to, out);
+            }
+            return Ok(());
+        }
+        self.values.clear();
+        self.values.resize(count as usize, 0.0);
+        numbers::decode(from, &self.raw, &mut self.values)?;
+        if plus_one {
+            numbers::add_one(input.dtype(), &mut self.values)?;
+        }
+        let mut out = core::mem::take(&mut self.out);
+        let values = core::mem::take(&mut self.values);
+        let bytes = (count / block_len) as usize * block_bytes;
+        let encoded = match out.get_mut(place..place + bytes) {
+            Some(out) => self.encode_into(&values, to, out),
+            None => Ok(()),
+        };
+        (self.out, self.values) = (out, values);
+        encoded
+    }
+
+    fn encode(&mut self, values: Vec<f32>, to: Dtype) -> Result<(), Error> {
+        let mut out = core::mem::take(&mut self.out);
+        let encoded = self.encode_into(&values, to, &mut out);
+        self.out = out;
+        encoded
+    }
+
+    fn encode_into(&mut self, values: &[f32], to: Dtype, out: &mut [u8]) -> Result<(), Error> {
+        if to == Dtype::F16 {
+            let (overflowed, not_finite) = numbers::beyond_f16(values);
+            self.flaws.overflowed += overflowed;
+            self.flaws.not_finite += not_finite;
+        }
+        let mut quantizer = Quantizer::new(to)?;
+        if !to.is_quantized() {
+            quantizer = quantizer.non_finite(NonFinite::AsReference);
+        }
+        #[cfg(feature = "rayon")]
+        quantizer.quantize_parallel(values, values.len(), out)?;
+        #[cfg(not(feature = "rayon"))]
+        quantizer.quantize(values, values.len(), out)?;
+        Ok(())
+    }
+}
