@@ -24,10 +24,14 @@ mod texts;
 mod keys;
 mod config;
 mod rope;
+mod parameters;
+mod architecture;
 mod tensors;
 mod produce;
+mod conversion;
 
 pub use crate::config::Config;
+pub use crate::conversion::{Conversion, Options, Target, classes};
 pub use crate::error::{Error, ErrorKind};
 pub use crate::json::{Json, Object};
 pub use crate::keys::{Key, Keys, Value};

@@ -1,5 +1,6 @@
 //! The tensors of a folder: which files they are in, and in what order the reference implementation takes them.
 
+pub(crate) mod build;
 pub(crate) mod input;
 pub(crate) mod output;
 pub(crate) mod view;

@@ -1,0 +1,244 @@
+//! BERT, RoBERTa, XLM-RoBERTa, DistilBERT and Nomic BERT.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::{Architecture, Name};
+use crate::config::{Config, missing};
+use crate::error::{Error, ErrorKind};
+use crate::json::Json;
+use crate::parameters::{Entry, Parameters};
+use crate::tensors::build::{Builder, Incoming};
+
+pub(super) const BERT: Architecture = Architecture {
+    name: "bert",
+    classes: &["BertModel", "BertForMaskedLM", "BertForSequenceClassification", "CamembertModel"],
+    entries: BERT_ENTRIES,
+    prefix: "",
+    names: &[NAMES],
+    rename: without_heads,
+    change: name_classifier,
+    ..Architecture::PLAIN
+};
+
+/// BERT whose first positions are those of padding.
+pub(super) const ROBERTA: Architecture = Architecture {
+    classes: &[
+        "RobertaModel",
+        "RobertaForSequenceClassification",
+        "XLMRobertaModel",
+        "XLMRobertaForSequenceClassification",
+    ],
+    prepare: |config, _| {
+        if config.get("lora_adaptations").is_some() {
+            return Err(ErrorKind::UnknownArchitecture { name: "Jina embeddings 3".into() }.into());
+        }
+        shorten_context(config)
+    },
+    rename: |name| without_heads(name.strip_prefix("roberta.").unwrap_or(name)),
+    change: cut_positions,
+    ..BERT
+};
+
+pub(super) const DISTILBERT: Architecture = Architecture {
+    classes: &["DistilBertModel", "DistilBertForMaskedLM", "DistilBertForSequenceClassification"],
+    entries: &[
+        Entry::Constant("attention.layer_norm_epsilon", || 1e-12_f32.into()),
+        Entry::All(BERT_ENTRIES),
+    ],
+    rename: |name| {
+        let name = name.strip_prefix("distilbert.").unwrap_or(name);
+        if name.starts_with("vocab_") { None } else { without_heads(name) }
+    },
+    ..BERT
+};
+
+pub(super) const NOMIC_BERT: Architecture = Architecture {
+    name: "nomic-bert",
+    classes: &["NomicBertModel"],
+    names: &[NOMIC_NAMES, NAMES],
+    prepare: |config, _| check_nomic(config),
+    ..BERT
+};
+
+const BERT_ENTRIES: &[Entry] = &[
+    Entry::Common,
+    Entry::Constant("attention.causal", || false.into()),
+    Entry::With(pooling),
+    Entry::With(|parameters| {
+        parameters.set_some("classifier.output_labels", labels(parameters.config));
+        Ok(())
+    }),
+];
+
+const NAMES: &[Name] = &[
+    ("embeddings.word_embeddings", "token_embd"),
+    ("embeddings.token_type_embeddings", "token_types"),
+    ("embeddings.position_embeddings", "position_embd"),
+    ("embeddings.LayerNorm", "token_embd_norm"),
+    ("encoder.layer.{}.attention.self.query", "blk.{}.attn_q"),
+    ("encoder.layer.{}.attention.self.key", "blk.{}.attn_k"),
+    ("encoder.layer.{}.attention.self.value", "blk.{}.attn_v"),
+    ("encoder.layer.{}.attention.output.dense", "blk.{}.attn_output"),
+    ("encoder.layer.{}.attention.output.LayerNorm", "blk.{}.attn_output_norm"),
+    ("encoder.layer.{}.intermediate.dense", "blk.{}.ffn_up"),
+    ("encoder.layer.{}.output.dense", "blk.{}.ffn_down"),
+    ("encoder.layer.{}.output.LayerNorm", "blk.{}.layer_output_norm"),
+    ("transformer.layer.{}.attention.q_lin", "blk.{}.attn_q"),
+    ("transformer.layer.{}.attention.k_lin", "blk.{}.attn_k"),
+    ("transformer.layer.{}.attention.v_lin", "blk.{}.attn_v"),
+    ("transformer.layer.{}.attention.out_lin", "blk.{}.attn_output"),
+    ("transformer.layer.{}.sa_layer_norm", "blk.{}.attn_output_norm"),
+    ("transformer.layer.{}.ffn.lin1", "blk.{}.ffn_up"),
+    ("transformer.layer.{}.ffn.lin2", "blk.{}.ffn_down"),
+    ("transformer.layer.{}.output_layer_norm", "blk.{}.layer_output_norm"),
+    ("classifier", "cls"),
+    ("classifier.dense", "cls"),
+    ("pre_classifier", "cls"),
+    ("classifier.out_proj", "cls.output"),
+];
+
+const NOMIC_NAMES: &[Name] = &[
+    ("emb_ln", "token_embd_norm"),
+    ("encoder.layers.{}.attn.Wqkv", "blk.{}.attn_qkv"),
+    ("encoder.layers.{}.attn.out_proj", "blk.{}.attn_output"),
+    ("encoder.layers.{}.norm1", "blk.{}.attn_output_norm"),
+    ("encoder.layers.{}.mlp.fc11", "blk.{}.ffn_up"),
+    ("encoder.layers.{}.mlp.fc12", "blk.{}.ffn_gate"),
+    ("encoder.layers.{}.mlp.fc2", "blk.{}.ffn_down"),
+    ("encoder.layers.{}.norm2", "blk.{}.layer_output_norm"),
+];
+
+/// What turns vectors into predictions of tokens and sentences is left out; norms of old files have names of their own.
+fn without_heads(name: &str) -> Option<String> {
+    let name = name.strip_prefix("bert.").unwrap_or(name);
+    let name = match (name.strip_suffix(".gamma"), name.strip_suffix(".beta")) {
+        (Some(base), _) => format!("{base}.weight"),
+        (_, Some(base)) => format!("{base}.bias"),
+        _ => name.into(),
+    };
+    let is_head =
+        matches!(name.as_str(), "embeddings.position_ids" | "pooler.dense.weight" | "pooler.dense.bias")
+            || name.starts_with("cls.predictions")
+            || name.starts_with("cls.seq_relationship");
+    (!is_head).then_some(name)
+}
+
+/// The labels of a classifier, in the order of their numbers; `None` for the two that every configuration has.
+fn labels(config: &Config) -> Option<Vec<String>> {
+    let mut labels: Vec<(i64, String)> = match config.get("id2label").and_then(Json::as_object) {
+        Some(labels) => labels
+            .iter()
+            .filter_map(|(number, label)| Some((number.parse().ok()?, label.as_str()?.to_string())))
+            .collect(),
+        None => return None,
+    };
+    labels.sort_by_key(|(number, _)| *number);
+    let is_default =
+        labels.len() == 2 && labels.first().is_some_and(|(number, label)| *number == 0 && label == "LABEL_0");
+    (!is_default).then(|| labels.into_iter().map(|(_, label)| label).collect())
+}
+
+/// The projection of a classifier without a hidden layer has another name than that of one with it.
+fn name_classifier(builder: &mut Builder<'_>, incoming: Incoming) -> Result<(), Error> {
+    let Incoming { mut name, view, .. } = incoming;
+    if labels(builder.config).is_some()
+        && let Some(end) = name.strip_prefix("classifier.").filter(|end| matches!(*end, "weight" | "bias"))
+    {
+        name = format!("classifier.out_proj.{end}");
+    }
+    builder.add(&name, view)
+}
+
+/// Positions before the first token: those up to the number of padding.
+fn n_padding_positions(config: &Config) -> Result<Option<u32>, Error> {
+    Ok(config.u32(&["pad_token_id"])?.map(|number| number.saturating_add(1)))
+}
+
+fn shorten_context(config: &mut Config) -> Result<(), Error> {
+    const NAME: &str = "max_position_embeddings";
+    if let (Some(count), Some(len)) = (n_padding_positions(config)?, config.u32(&[NAME])?) {
+        let shorter = len.checked_sub(count);
+        let shorter =
+            shorter.ok_or_else(|| config.unexpected(&[NAME], "more positions than those of padding"))?;
+        config.set(NAME, Json::from(i64::from(shorter)));
+    }
+    Ok(())
+}
+
+fn cut_positions(builder: &mut Builder<'_>, mut incoming: Incoming) -> Result<(), Error> {
+    if incoming.name == "embeddings.position_embeddings.weight"
+        && let Some(count) = n_padding_positions(builder.config)?
+    {
+        let rows = incoming.view.shape().first().copied().unwrap_or(0);
+        let view = incoming.view.clone().slice(0, u64::from(count).min(rows), rows);
+        incoming.view = view.unwrap_or(incoming.view);
+    }
+    name_classifier(builder, incoming)
+}
+
+/// How vectors of tokens become one, by the modules of Sentence Transformers.
+pub(super) fn pooling(parameters: &mut Parameters<'_>) -> Result<(), Error> {
+    const FILE: &str = "modules.json";
+    const FLAGS: [(&str, u32); 3] =
+        [("pooling_mode_mean_tokens", 1), ("pooling_mode_cls_token", 2), ("pooling_mode_lasttoken", 3)];
+    const MODES: [(&str, u32); 3] = [("mean", 1), ("cls", 2), ("lasttoken", 3)];
+    let Some(bytes) = parameters.texts.get(FILE) else { return Ok(()) };
+    let modules = Json::from_bytes(FILE, bytes)?;
+    let mut modules = modules.as_array().unwrap_or_default().iter();
+    let is_pooling = |module: &&Json| {
+        module.get("type").and_then(Json::as_str).is_some_and(|kind| kind.ends_with("Pooling"))
+    };
+    let Some(module) = modules.find(is_pooling) else { return Ok(()) };
+    let folder = module.get("path").and_then(Json::as_str).unwrap_or_default();
+    let file = format!("{folder}/config.json");
+    let missing_file = || ErrorKind::MissingFile { file: file.as_str().into() };
+    let settings = Json::from_bytes(&file, parameters.texts.get(&file).ok_or_else(missing_file)?)?;
+    let is_set = |name: &str| settings.get(name).and_then(Json::as_bool) == Some(true);
+    let by_flag = FLAGS.iter().find(|(name, _)| is_set(name));
+    let mode = settings.get("pooling_mode").and_then(Json::as_str);
+    let found = by_flag.or_else(|| MODES.iter().find(|(name, _)| mode == Some(name)));
+    let (_, number) = found.ok_or(ErrorKind::Pooling)?;
+    parameters.set("pooling_type", *number);
+    Ok(())
+}
+
+/// What the models of this class share, and GGUF files cannot say otherwise.
+fn check_nomic(config: &mut Config) -> Result<(), Error> {
+    if config.get("moe_every_n_layers").and_then(Json::as_i64).unwrap_or(0) != 0 {
+        return Err(ErrorKind::UnknownArchitecture { name: "Nomic BERT with experts".into() }.into());
+    }
+    const CONSTANT: [(&str, Json); 8] = [
+        ("causal", Json::Bool(false)),
+        ("qkv_proj_bias", Json::Bool(false)),
+        ("mlp_fc1_bias", Json::Bool(false)),
+        ("mlp_fc2_bias", Json::Bool(false)),
+        ("prenorm", Json::Bool(false)),
+        ("rotary_emb_interleaved", Json::Bool(false)),
+        ("rotary_emb_scale_base", Json::Null),
+        ("moe_every_n_layers", Json::Null),
+    ];
+    for (name, value) in CONSTANT {
+        let found = config.get(name);
+        if found.is_some_and(|found| *found != value) || found.is_none() && value != Json::Null {
+            return Err(config.unexpected(&[name], "the value that every Nomic BERT has"));
+        }
+    }
+    if config.f64(&["rotary_emb_fraction"])? != Some(1.0) {
+        return Err(config.unexpected(&["rotary_emb_fraction"], "1"));
+    }
+    if config.str(&["activation_function"])? != Some("swiglu") {
+        return Err(config.unexpected(&["activation_function"], "swiglu"));
+    }
+    // Models are trained with fewer positions than they declare.
+    let trained = config.u32(&["max_trained_positions"])?.unwrap_or(2048);
+    let len = match (config.u32(&["n_positions"])?, trained) {
+        (Some(8192), 2048) => 2048,
+        (Some(2048), 2048) => 512,
+        (None, _) => return Err(missing(&["n_positions"])),
+        _ => return Err(config.unexpected(&["n_positions"], "8192, or 2048")),
+    };
+    config.set("n_positions", Json::from(len));
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! The whole of a conversion: keys and outputs.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use gguf_core::GgufBuilder;
+use tensor_dtype::Dtype;
+
+use crate::architecture::{Architecture, text_name};
+use crate::config::Config;
+use crate::error::{Error, ErrorKind};
+use crate::keys::Keys;
+use crate::parameters::{LAYERS, Parameters};
+use crate::rope::Rope;
+use crate::tensors::build::Builder;
+use crate::tensors::input::{Input, Inputs, Values};
+use crate::tensors::output::{Output, OutputType, ParameterCount};
+use crate::tensors::{Parts, SourceTensor};
+use crate::texts::Texts;
+
+/// The version of the blocks that `general.quantization_version` states.
+const BLOCKS_VERSION: u32 = 2;
+
+/// What matrices become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Target {
+    /// What the first matrix in 16 bits is, else `F16`.
+    #[default]
+    Auto,
+    /// A type that loses nothing: `BF16` if every matrix is, else `F32`. What is quantized further begins with it.
+    Lossless,
+    /// This type.
+    Type(OutputType),
+}
+
+/// Choices of the caller.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// What matrices become.
+    pub target: Target,
+}
+
+/// A model folder as a GGUF file: its keys, and its tensors with what they are made from.
+#[derive(Clone, Debug)]
+pub struct Conversion {
+    keys: Keys,
+    outputs: Vec<Output>,
+    inputs: Vec<Input>,
+    /// Number of the file and of the tensor in it, of each tensor that is read.
+    sources: Vec<(usize, usize)>,
+    output_type: OutputType,
+    parameters: ParameterCount,
+}
+
+impl Conversion {
+    /// Plans the conversion from the texts of a folder and the tables of its files, in the order of [`Parts::files`].
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps the folder from being converted: [`ErrorKind`] has a kind for each. Nothing but texts and tables is needed to find
+    /// it, so that a conversion that was planned ends unless a file cannot be read or holds values that blocks cannot.
+    pub fn new(
+        texts: &Texts,
+        parts: &Parts,
+        tables: &[Vec<SourceTensor>],
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let mut config = Config::from_texts(texts)?;
+        if config.get("quantization").is_some() {
+            return Err(ErrorKind::Quantization { method: "MLX".into() }.into());
+        }
+        let architecture = Architecture::of_class(config.class()?)?;
+        (architecture.prepare)(&mut config, texts)?;
+        let rope = Rope::new(&config);
+        let ordered = parts.order(tables)?;
+        let tensors: Vec<&SourceTensor> = ordered.iter().map(|(_, _, tensor)| *tensor).collect();
+        let mut inputs =
+            Inputs::new(&tensors, |name| (architecture.rename)(name).and_then(|name| text_name(&name)))?;
+        let guess = guessed(inputs.iter().map(|(_, input)| input));
+        inputs.dequantize(&config)?;
+        let inputs = inputs.into_list();
+        let output_type = match options.target {
+            Target::Type(own) => own,
+            Target::Auto => guess,
+            Target::Lossless => lossless(inputs.iter().map(|(_, input)| input)),
+        };
+        let n_layers = n_layers(&config, inputs.len())?;
+        let builder = Builder::new(&config, &rope, texts, architecture, output_type, n_layers);
+        let (outputs, early_keys) = builder.run(&inputs)?;
+        let parameters = ParameterCount::of(&outputs);
+
+        let mut keys = Keys::new();
+        keys.set("general.architecture", architecture.name);
+        keys.append(early_keys);
+        keys.set("general.type", "model");
+        let file_type = output_type.file_type();
+        let own =
+            Parameters::collect(&config, &rope, texts, architecture.name, file_type, architecture.entries)?;
+        keys.append(own);
+        keys.set("general.quantization_version", BLOCKS_VERSION);
+        Ok(Self {
+            keys,
+            outputs,
+            inputs: inputs.into_iter().map(|(_, input)| input).collect(),
+            sources: ordered.iter().map(|(part, idx, _)| (*part, *idx)).collect(),
+            output_type,
+            parameters,
+        })
+    }
+
+    /// The keys, in order.
+    #[must_use]
+    pub const fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// The tensors, in order.
+    #[must_use]
+    pub fn outputs(&self) -> &[Output] {
+        &self.outputs
+    }
+
+    /// What outputs are made from.
+    #[must_use]
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
+    /// Number of the file and of the tensor in its table, of each tensor that is read.
+    #[must_use]
+    pub fn sources(&self) -> &[(usize, usize)] {
+        &self.sources
+    }
+
+    /// What matrices become.
+    #[must_use]
+    pub const fn output_type(&self) -> OutputType {
+        self.output_type
+    }
+
+    /// Number of elements.
+    #[must_use]
+    pub const fn parameters(&self) -> ParameterCount {
+        self.parameters
+    }
+
+    /// The file, without its data: tensors are in the order of [`outputs`](Self::outputs).
+    ///
+    /// # Errors
+    ///
+    /// Those of the [`GgufBuilder`].
+    pub fn builder(&self) -> Result<GgufBuilder, Error> {
+        let mut builder = GgufBuilder::new();
+        self.keys.write_to(&mut builder)?;
+        for output in &self.outputs {
+            builder.add_tensor(&output.name, output.dtype, &output.shape)?;
+        }
+        Ok(builder)
+    }
+}
+
+/// The type of the first matrix that has 16 bits.
+fn guessed<'i>(mut inputs: impl Iterator<Item = &'i Input>) -> OutputType {
+    let found = inputs.find_map(|input| match input.values {
+        _ if input.shape.len() < 2 => None,
+        Values::Stored { dtype: Dtype::Bf16, .. } => Some(OutputType::Bf16),
+        Values::Stored { dtype: Dtype::F16, .. } => Some(OutputType::F16),
+        _ => None,
+    });
+    found.unwrap_or(OutputType::F16)
+}
+
+fn lossless<'i>(inputs: impl Iterator<Item = &'i Input>) -> OutputType {
+    let mut matrices = inputs.filter(|input| input.shape.len() > 1);
+    let is_brain = |input: &Input| matches!(input.values, Values::Stored { dtype: Dtype::Bf16, .. });
+    if matrices.all(is_brain) { OutputType::Bf16 } else { OutputType::F32 }
+}
+
+/// The number of layers, each of which has a tensor.
+fn n_layers(config: &Config, n_tensors: usize) -> Result<u64, Error> {
+    let n_layers = u64::from(config.need_u32(LAYERS)?);
+    let decoder = u64::from(config.u32(&["num_decoder_layers"])?.unwrap_or(0));
+    if n_layers.max(decoder) > n_tensors as u64 {
+        return Err(config.unexpected(LAYERS, "no more layers than the files have tensors"));
+    }
+    Ok(n_layers.max(decoder))
+}
+
+/// Every class of models that is converted, with its architecture in GGUF files.
+pub fn classes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    Architecture::classes()
+}
+
+/// A name for messages.
+impl core::fmt::Display for OutputType {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let name: Option<String> =
+            Self::ALL.iter().find(|(_, own)| own == self).map(|(name, _)| (*name).into());
+        f.pad(&name.unwrap_or_default())
+    }
+}

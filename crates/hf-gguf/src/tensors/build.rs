@@ -1,0 +1,294 @@
+//! Collects the outputs of a model, tensor by tensor.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use located_error::Subject;
+
+use super::input::Input;
+use super::output::{Content, Output, OutputType};
+use super::view::View;
+use crate::architecture::Architecture;
+use crate::config::Config;
+use crate::error::{Error, ErrorKind};
+use crate::keys::{Keys, Value};
+use crate::rope::Rope;
+use crate::texts::Texts;
+
+/// Names of tensors that are never made smaller, after the layer.
+const KEPT: &[&str] = &["ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight"];
+/// Those outside of layers.
+const KEPT_OUTER: &[&str] = &["position_embd.weight", "token_types.weight"];
+/// Endings of names of tensors that programs for quantization write, with the programs.
+const LEFTOVERS: &[(&str, &str)] = &[
+    (".qweight", "GPTQ or AWQ"),
+    (".qzeros", "GPTQ or AWQ"),
+    (".g_idx", "GPTQ"),
+    (".absmax", "bitsandbytes"),
+    (".quant_map", "bitsandbytes"),
+    (".nested_absmax", "bitsandbytes"),
+    (".nested_quant_map", "bitsandbytes"),
+    (".SCB", "bitsandbytes"),
+    (".scales", "GPTQ, AWQ or MLX"),
+    (".biases", "MLX"),
+    (".weight_scale", "compressed-tensors or modelopt"),
+    (".weight_scale_inv", "FP8"),
+    (".weight_packed", "compressed-tensors"),
+    (".lora_A.weight", "PEFT"),
+    (".lora_B.weight", "PEFT"),
+];
+
+/// A tensor of the folder, when its turn comes.
+#[derive(Clone, Debug)]
+pub(crate) struct Incoming {
+    /// Its name, without what the architecture's [`rename`](Architecture::rename) removes.
+    pub(crate) name: String,
+    /// The first number in it.
+    pub(crate) layer: Option<u64>,
+    /// All of it.
+    pub(crate) view: View,
+}
+
+/// What has been collected.
+pub(crate) struct Builder<'m> {
+    pub(crate) config: &'m Config,
+    pub(crate) rope: &'m Rope,
+    pub(crate) texts: &'m Texts,
+    architecture: &'static Architecture,
+    output_type: OutputType,
+    n_layers: u64,
+    outputs: Vec<Output>,
+    names: BTreeSet<String>,
+    /// Keys that tensors bring about, which come before all others.
+    keys: Keys,
+    /// Tensors that wait for others of their layer: by layer and kind, each with its number.
+    groups: BTreeMap<(u64, &'static str), BTreeMap<u64, View>>,
+}
+
+impl<'m> Builder<'m> {
+    pub(crate) fn new(
+        config: &'m Config,
+        rope: &'m Rope,
+        texts: &'m Texts,
+        architecture: &'static Architecture,
+        output_type: OutputType,
+        n_layers: u64,
+    ) -> Self {
+        Self {
+            config,
+            rope,
+            texts,
+            architecture,
+            output_type,
+            n_layers,
+            outputs: Vec::new(),
+            names: BTreeSet::new(),
+            keys: Keys::new(),
+            groups: BTreeMap::new(),
+        }
+    }
+
+    /// Takes every input in turn.
+    ///
+    /// # Errors
+    ///
+    /// If a name is not known, a shape contradicts the configuration, or tensors of a group are missing.
+    pub(crate) fn run(mut self, inputs: &[(String, Input)]) -> Result<(Vec<Output>, Keys), Error> {
+        (self.architecture.generate)(&mut self)?;
+        for (idx, (name, input)) in inputs.iter().enumerate() {
+            if [".attention.masked_bias", ".attention.bias", ".rotary_emb.inv_freq"]
+                .iter()
+                .any(|end| name.ends_with(end))
+            {
+                continue;
+            }
+            let incoming = Incoming {
+                name: name.clone(),
+                layer: first_number(name),
+                view: View::new(idx, &input.shape),
+            };
+            if (self.architecture.is_left_out)(self.config, name, incoming.layer) {
+                continue;
+            }
+            let add = |builder: &mut Self| match builder.architecture.experts {
+                Some(experts) if experts.has(name) => builder.collect_expert(experts, &incoming),
+                _ => (builder.architecture.change)(builder, incoming),
+            };
+            add(&mut self).map_err(|error| error.of(Subject::tensor(name)))?;
+        }
+        match self.groups.keys().next() {
+            None => Ok((self.outputs, self.keys)),
+            Some((layer, part)) => {
+                Err(ErrorKind::IncompleteGroup { layer: *layer, part: (*part).into() }.into())
+            }
+        }
+    }
+
+    /// Adds an output that is one view, under the GGUF name of this name.
+    pub(crate) fn add(&mut self, name: &str, view: View) -> Result<(), Error> {
+        self.add_views(name, view.shape(), vec![view], Change::Nothing)
+    }
+
+    /// Adds an output of values that the configuration gives.
+    pub(crate) fn add_constant(&mut self, name: &str, values: Vec<f32>) -> Result<(), Error> {
+        let shape = vec![values.len() as u64];
+        self.push(name.into(), shape, Content::Constant(values))
+    }
+
+    /// Adds an output under the GGUF name of this name.
+    pub(crate) fn add_views(
+        &mut self,
+        name: &str,
+        shape: Vec<u64>,
+        views: Vec<View>,
+        change: Change,
+    ) -> Result<(), Error> {
+        let new_name = self.new_name(name)?;
+        self.add_named(new_name, shape, views, change)
+    }
+
+    /// Adds an output under this GGUF name.
+    pub(crate) fn add_named(
+        &mut self,
+        new_name: String,
+        shape: Vec<u64>,
+        views: Vec<View>,
+        change: Change,
+    ) -> Result<(), Error> {
+        self.push(new_name, shape, Content::Views { views, plus_one: change == Change::PlusOne })
+    }
+
+    fn push(&mut self, name: String, shape: Vec<u64>, content: Content) -> Result<(), Error> {
+        if !self.names.insert(name.clone()) {
+            return Err(ErrorKind::SameName { name: name.into() }.into());
+        }
+        let is_kept = match name.strip_prefix("blk.").and_then(|rest| rest.split_once('.')) {
+            Some((_, name)) => KEPT.contains(&name),
+            None => KEPT_OUTER.contains(&name.as_str()),
+        };
+        let dtype = self.output_type.of(&name, &shape, is_kept);
+        self.outputs.push(Output { name, shape, dtype, content });
+        Ok(())
+    }
+
+    /// The name of a tensor in GGUF files of the architecture.
+    fn new_name(&self, name: &str) -> Result<String, Error> {
+        let found = self.architecture.gguf_name(name, self.n_layers);
+        found.ok_or_else(|| match LEFTOVERS.iter().find(|(end, _)| name.ends_with(end)) {
+            Some((_, program)) => ErrorKind::Leftover { program }.into(),
+            None => ErrorKind::UnknownTensor.into(),
+        })
+    }
+
+    /// A tensor of one expert: all of a layer are stacked when the last of them has come.
+    fn collect_expert(&mut self, experts: Experts, incoming: &Incoming) -> Result<(), Error> {
+        let unknown = || Error::from(ErrorKind::UnknownTensor);
+        let layer = incoming.layer.filter(|layer| *layer < self.n_layers).ok_or_else(unknown)?;
+        let (_, rest) = incoming.name.split_once(experts.infix).ok_or_else(unknown)?;
+        let (expert, part) = rest.split_once('.').ok_or_else(unknown)?;
+        let expert: u64 = expert.parse().map_err(|_| unknown())?;
+        let part = part.strip_suffix(".weight").ok_or_else(unknown)?;
+        let (part, _) = experts.parts.iter().find(|(own, _)| *own == part).ok_or_else(unknown)?;
+        let n_experts = u64::from(self.config.need_u32(experts.count)?);
+        if expert >= n_experts {
+            return Err(ErrorKind::ExpertNumber { number: expert, count: n_experts }.into());
+        }
+        self.groups.entry((layer, part)).or_default().insert(expert, incoming.view.clone());
+        let lens =
+            experts.parts.iter().map(|(part, _)| self.groups.get(&(layer, *part)).map_or(0, BTreeMap::len));
+        // Numbers are below the count, so that a group of as many is complete.
+        if lens.map(|len| len as u64).any(|len| len < n_experts) {
+            return Ok(());
+        }
+        for (part, new_name) in experts.parts {
+            let name = format!("blk.{layer}.{new_name}.weight");
+            self.stack((layer, part), name)?;
+        }
+        Ok(())
+    }
+
+    /// Collects one of several tensors of a layer that become one, which is called as their kind is.
+    pub(crate) fn collect(
+        &mut self,
+        kind: &'static str,
+        incoming: Incoming,
+        number: u64,
+        count: u64,
+    ) -> Result<(), Error> {
+        let layer = incoming.layer.filter(|layer| *layer < self.n_layers).ok_or(ErrorKind::UnknownTensor)?;
+        if number >= count {
+            return Err(ErrorKind::ExpertNumber { number, count }.into());
+        }
+        let group = self.groups.entry((layer, kind)).or_default();
+        group.insert(number, incoming.view);
+        if (group.len() as u64) < count {
+            return Ok(());
+        }
+        self.stack((layer, kind), format!("blk.{layer}.{kind}.weight"))
+    }
+
+    fn stack(&mut self, group: (u64, &'static str), name: String) -> Result<(), Error> {
+        let views: Vec<View> =
+            self.groups.remove(&group).into_iter().flat_map(BTreeMap::into_values).collect();
+        let first = views.first().map(View::shape).unwrap_or_default();
+        if views.iter().any(|view| view.shape() != first) {
+            return Err(ErrorKind::GroupShape { part: group.1.into() }.into());
+        }
+        let mut shape = vec![views.len() as u64];
+        shape.extend(first);
+        self.add_named(name, shape, views, Change::Nothing)
+    }
+
+    /// Sets a key that comes before those of the parameters.
+    pub(crate) fn set_early(&mut self, key: &str, value: impl Into<Value>) {
+        self.keys.set(format!("{}.{key}", self.architecture.name), value);
+    }
+
+    /// Whether there is an output of this GGUF name already.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// A shape that the configuration contradicts.
+    pub(crate) fn shape_error(&self, view: &View, expected: String) -> Error {
+        let found = format!("{:?}", view.shape());
+        ErrorKind::TensorShape { expected: expected.into(), found: found.into() }.into()
+    }
+}
+
+/// What happens to values besides being moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Nothing,
+    /// One is added.
+    PlusOne,
+}
+
+/// How tensors of experts are called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Experts {
+    /// What is before the number of the expert.
+    pub(crate) infix: &'static str,
+    /// What is after it, and the name of the stack, in the order in which stacks are written.
+    pub(crate) parts: &'static [(&'static str, &'static str)],
+    /// Names of the number of experts.
+    pub(crate) count: &'static [&'static str],
+}
+
+impl Experts {
+    /// Whether a tensor is that of one expert.
+    fn has(&self, name: &str) -> bool {
+        name.split_once(self.infix)
+            .is_some_and(|(_, rest)| rest.starts_with(|first: char| first.is_ascii_digit()))
+    }
+}
+
+/// The first part of a name that is a number.
+pub(crate) fn first_number(name: &str) -> Option<u64> {
+    let part =
+        name.split('.').find(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
+    part?.parse().ok()
+}
