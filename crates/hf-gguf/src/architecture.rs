@@ -1,8 +1,19 @@
 //! The architectures: which classes they are of, their keys, the names of their tensors, and the changes of tensors.
 
 mod bert;
+mod deepseek;
+mod falcon;
+mod gemma;
+mod gpt2;
+mod gptneox;
+mod granite;
 mod llama;
+mod mpt;
+mod olmo;
+mod phi;
 mod qwen;
+mod stablelm;
+mod starcoder2;
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -191,8 +202,26 @@ const ALL: &[&Architecture] = &[
     &qwen::QWEN3,
     &qwen::QWEN2_MOE,
     &qwen::QWEN3_MOE,
+    &gemma::GEMMA,
+    &gemma::GEMMA2,
+    &gemma::GEMMA3,
+    &phi::PHI3,
+    &granite::GRANITE,
+    &olmo::OLMO2,
+    &starcoder2::STARCODER2,
+    &gpt2::GPT2,
+    &gptneox::GPT_NEOX,
+    &falcon::FALCON,
+    &stablelm::STABLELM,
+    &deepseek::DEEPSEEK2,
     &bert::BERT,
     &bert::ROBERTA,
     &bert::DISTILBERT,
     &bert::NOMIC_BERT,
+    &mpt::MPT,
+    &gptneox::BLOOM,
+    &olmo::OLMO,
+    &olmo::OLMOE,
+    &granite::GRANITE_MOE,
+    &phi::PHI2,
 ];

@@ -1,0 +1,74 @@
+//! Falcon, which stores queries, keys and values by groups of heads that share keys.
+
+use super::{Architecture, Name};
+use crate::error::Error;
+use crate::parameters::{Entry, LAYERS};
+use crate::tensors::build::{Builder, Change, Incoming};
+
+pub(super) const FALCON: Architecture = Architecture {
+    name: "falcon",
+    classes: &["FalconForCausalLM", "RWForCausalLM"],
+    entries: &[
+        Entry::Constant("context_length", || 2048_u32.into()),
+        // The order of queries, keys and values, by the name of its author.
+        Entry::Constant("tensor_data_layout", || "jploski".into()),
+        Entry::U32("embedding_length", &["hidden_size"]),
+        Entry::With(|parameters| parameters.set_multiple("feed_forward_length", 4, &["hidden_size"])),
+        Entry::U32("block_count", LAYERS),
+        Entry::U32("attention.head_count", HEADS),
+        Entry::With(|parameters| {
+            let heads = parameters.config.u32(KEY_HEADS)?;
+            parameters.set("attention.head_count_kv", heads.unwrap_or(1));
+            Ok(())
+        }),
+        Entry::F32("attention.layer_norm_epsilon", &["layer_norm_epsilon"]),
+        Entry::FileType,
+    ],
+    prefix: "transformer.",
+    names: &[NAMES],
+    change: untangle,
+    ..Architecture::PLAIN
+};
+
+const HEADS: &[&str] = &["num_attention_heads", "n_head"];
+const KEY_HEADS: &[&str] = &["num_kv_heads", "n_head_kv"];
+
+const NAMES: &[Name] = &[
+    ("word_embeddings", "token_embd"),
+    ("h.{}.input_layernorm", "blk.{}.attn_norm"),
+    ("h.{}.ln_attn", "blk.{}.attn_norm_2"),
+    ("h.{}.ln_mlp", "blk.{}.attn_norm"),
+    ("h.{}.self_attention.query_key_value", "blk.{}.attn_qkv"),
+    ("h.{}.self_attention.dense", "blk.{}.attn_output"),
+    ("h.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"),
+    ("h.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"),
+    ("ln_f", "output_norm"),
+    ("lm_head", "output"),
+];
+
+/// All queries, then all keys, then all values.
+fn untangle(builder: &mut Builder<'_>, incoming: Incoming) -> Result<(), Error> {
+    let Incoming { name, view, .. } = incoming;
+    if !name.contains("query_key_value") {
+        return builder.add(&name, view);
+    }
+    let heads = u64::from(builder.config.need_u32(HEADS)?);
+    let groups = u64::from(builder.config.u32(KEY_HEADS)?.unwrap_or(1));
+    let shape = view.shape();
+    let rows = shape.first().copied().unwrap_or(0);
+    let queries = heads.checked_div(groups).unwrap_or(0);
+    let len = rows.checked_div(groups.saturating_mul(queries + 2)).unwrap_or(0);
+    let parts = view.clone().split(0, &[groups, queries + 2, len]).map(|view| {
+        let part = |begin, end| view.clone().slice(1, begin, end);
+        [part(0, queries), part(queries, queries + 1), part(queries + 1, queries + 2)]
+    });
+    match parts.and_then(|parts| parts.into_iter().collect()) {
+        Some(views) if groups > 0 && heads == groups * queries => {
+            builder.add_views(&name, shape, views, Change::Nothing)
+        }
+        _ => {
+            let expected = alloc::format!("queries of {heads} heads, keys and values of {groups}");
+            Err(builder.shape_error(&view, expected))
+        }
+    }
+}

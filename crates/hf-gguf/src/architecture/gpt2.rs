@@ -1,0 +1,52 @@
+//! GPT-2, whose matrices are stored transposed.
+
+use super::{Architecture, Name};
+use crate::error::Error;
+use crate::parameters::{Entry, LAYERS};
+use crate::tensors::build::{Builder, Incoming};
+
+pub(super) const GPT2: Architecture = Architecture {
+    name: "gpt2",
+    classes: &["GPT2LMHeadModel"],
+    entries: &[
+        Entry::U32("block_count", LAYERS),
+        // The reference implementation knows only the first name, which transformers 4 and 5 do not write.
+        Entry::U32("context_length", &["n_ctx", "n_positions"]),
+        Entry::U32("embedding_length", &["n_embd"]),
+        Entry::With(|parameters| parameters.set_multiple("feed_forward_length", 4, &["n_embd"])),
+        Entry::U32("attention.head_count", &["n_head"]),
+        Entry::F32("attention.layer_norm_epsilon", &["layer_norm_epsilon"]),
+        Entry::FileType,
+    ],
+    prefix: "transformer.",
+    names: &[NAMES],
+    change: transpose,
+    ..Architecture::PLAIN
+};
+
+const NAMES: &[Name] = &[
+    ("wte", "token_embd"),
+    ("wpe", "position_embd"),
+    ("h.{}.ln_1", "blk.{}.attn_norm"),
+    ("h.{}.attn.c_attn", "blk.{}.attn_qkv"),
+    ("h.{}.attn.c_proj", "blk.{}.attn_output"),
+    ("h.{}.ln_2", "blk.{}.ffn_norm"),
+    ("h.{}.mlp.c_fc", "blk.{}.ffn_up"),
+    ("h.{}.mlp.c_proj", "blk.{}.ffn_down"),
+    ("ln_f", "output_norm"),
+    ("lm_head", "output"),
+];
+
+fn transpose(builder: &mut Builder<'_>, incoming: Incoming) -> Result<(), Error> {
+    let Incoming { name, view, .. } = incoming;
+    // The causal mask of published files, on which the reference implementation stops.
+    if name.ends_with(".attn.bias") && view.shape().len() == 4 || name.ends_with(".attn.masked_bias") {
+        return Ok(());
+    }
+    if ![".c_attn.weight", ".c_proj.weight", ".c_fc.weight"].iter().any(|end| name.ends_with(end)) {
+        return builder.add(&name, view);
+    }
+    let transposed = view.clone().swap(0, 1).filter(|view| view.shape().len() == 2);
+    let transposed = transposed.ok_or_else(|| builder.shape_error(&view, "two dimensions".into()))?;
+    builder.add(&name, transposed)
+}

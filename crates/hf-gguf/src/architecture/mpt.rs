@@ -1,0 +1,53 @@
+//! MPT.
+
+use super::{Architecture, Name};
+use crate::config::missing;
+use crate::error::Error;
+use crate::json::Json;
+use crate::parameters::{Entry, LAYERS, Parameters, number_f32, number_u32};
+
+pub(super) const MPT: Architecture = Architecture {
+    name: "mpt",
+    classes: &["MPTForCausalLM"],
+    // Without the file type, which the reference implementation leaves out here.
+    entries: &[
+        Entry::U32("context_length", &["max_seq_len"]),
+        Entry::U32("embedding_length", &["d_model"]),
+        Entry::U32("block_count", LAYERS),
+        Entry::With(|parameters| parameters.set_multiple("feed_forward_length", 4, &["d_model"])),
+        Entry::U32("attention.head_count", &["n_heads"]),
+        Entry::With(attention),
+    ],
+    prefix: "transformer.",
+    names: &[NAMES],
+    ..Architecture::PLAIN
+};
+
+const NAMES: &[Name] = &[
+    ("wte", "token_embd"),
+    ("wpe", "position_embd"),
+    ("blocks.{}.norm_1", "blk.{}.attn_norm"),
+    ("blocks.{}.attn.Wqkv", "blk.{}.attn_qkv"),
+    ("blocks.{}.attn.q_ln", "blk.{}.attn_q_norm"),
+    ("blocks.{}.attn.k_ln", "blk.{}.attn_k_norm"),
+    ("blocks.{}.attn.out_proj", "blk.{}.attn_output"),
+    ("blocks.{}.norm_2", "blk.{}.ffn_norm"),
+    ("blocks.{}.ffn.up_proj", "blk.{}.ffn_up"),
+    ("blocks.{}.ffn.down_proj", "blk.{}.ffn_down"),
+    ("norm_f", "output_norm"),
+    ("lm_head", "output"),
+];
+
+fn attention(parameters: &mut Parameters<'_>) -> Result<(), Error> {
+    const CONFIG: &str = "attn_config";
+    let attention = parameters.config.get(CONFIG).ok_or_else(|| missing(&[CONFIG]))?;
+    let number = |name: &str| attention.get(name).map(|value| number_f32(value, name)).transpose();
+    let heads = attention.get("kv_n_heads").map(|value| number_u32(value, "kv_n_heads")).transpose()?;
+    parameters.set_some("attention.head_count_kv", heads.filter(|heads| *heads > 0));
+    parameters.set("attention.layer_norm_epsilon", 1e-5_f32);
+    parameters.set_some("attention.clamp_kqv", number("clip_qkv")?);
+    let has_bias = attention.get("alibi").and_then(Json::as_bool) == Some(true);
+    let bias = if has_bias { number("alibi_bias_max")? } else { None };
+    parameters.set("attention.max_alibi_bias", bias.unwrap_or(0.0));
+    Ok(())
+}

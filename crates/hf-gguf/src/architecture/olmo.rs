@@ -1,0 +1,58 @@
+//! OLMo 1 to 3, and with experts.
+
+use super::llama::permute;
+use super::qwen::{EXPERTS, ROUTER};
+use super::{Architecture, DECODER, GATED, HEAD_NORMS, Name};
+use crate::error::Error;
+use crate::parameters::{Entry, LAYERS, Parameters};
+
+pub(super) const OLMO: Architecture = Architecture {
+    name: "olmo",
+    classes: &["OlmoForCausalLM", "OLMoForCausalLM"],
+    entries: &[
+        Entry::Common,
+        Entry::Constant("attention.layer_norm_epsilon", || 1e-5_f32.into()),
+        Entry::SomeF32("attention.clamp_kqv", &["clip_qkv"]),
+    ],
+    names: &[DECODER, GATED],
+    change: permute,
+    ..Architecture::PLAIN
+};
+
+pub(super) const OLMO2: Architecture = Architecture {
+    name: "olmo2",
+    classes: &["Olmo2ForCausalLM", "Olmo3ForCausalLM"],
+    entries: &[Entry::Common, Entry::With(window)],
+    names: &[NORMS_AFTER, DECODER, GATED, HEAD_NORMS],
+    ..Architecture::PLAIN
+};
+
+pub(super) const OLMOE: Architecture = Architecture {
+    name: "olmoe",
+    classes: &["OlmoeForCausalLM"],
+    entries: &[Entry::Common, Entry::Constant("attention.layer_norm_rms_epsilon", || 1e-5_f32.into())],
+    names: &[DECODER, HEAD_NORMS, ROUTER],
+    experts: Some(EXPERTS),
+    ..Architecture::PLAIN
+};
+
+const NORMS_AFTER: &[Name] = &[
+    ("layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
+    ("layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"),
+];
+
+/// The sliding window, and which layers have it: by default all but every fourth.
+fn window(parameters: &mut Parameters<'_>) -> Result<(), Error> {
+    let config = parameters.config;
+    if !config.has("sliding_window") {
+        return Ok(());
+    }
+    parameters.set("attention.sliding_window", config.need_u32(&["sliding_window"])?);
+    let layers = match parameters.sliding_layers()? {
+        Some(layers) => layers,
+        // Compared with the number of tensors before.
+        None => (1..=config.need_u32(LAYERS)?).map(|number| number % 4 != 0).collect(),
+    };
+    parameters.set("attention.sliding_window_pattern", layers);
+    Ok(())
+}
