@@ -14,6 +14,7 @@ mod phi;
 mod qwen;
 mod stablelm;
 mod starcoder2;
+mod t5;
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -218,6 +219,8 @@ const ALL: &[&Architecture] = &[
     &bert::ROBERTA,
     &bert::DISTILBERT,
     &bert::NOMIC_BERT,
+    &t5::T5,
+    &t5::T5_ENCODER,
     &mpt::MPT,
     &gptneox::BLOOM,
     &olmo::OLMO,

@@ -1,0 +1,108 @@
+//! Model folders on disk, read as front ends do.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use foreign_tensors::torch;
+use hf_gguf::{Conversion, Error, Options, PartFormat, Parts, Producer, SourceTensor, Texts};
+use st_core::{Header, ReadOptions};
+
+/// The folders of the vectors.
+pub(crate) fn vectors() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/hf")
+}
+
+/// A folder, whole in memory.
+pub(crate) struct Folder {
+    pub(crate) texts: Texts,
+    pub(crate) parts: Parts,
+    pub(crate) tables: Vec<Vec<SourceTensor>>,
+    /// Bytes of each tensor.
+    data: Vec<Vec<Vec<u8>>>,
+}
+
+impl Folder {
+    pub(crate) fn open(path: &Path) -> Self {
+        let mut texts = Texts::new(path.file_name().unwrap().to_str().unwrap());
+        let mut names = Vec::new();
+        for name in files(path, "") {
+            if Texts::max_len(&name).is_some() {
+                texts.insert(name.clone(), fs::read(path.join(&name)).unwrap());
+            }
+            names.push(name);
+        }
+        let parts = Parts::find(&texts, names.iter().map(String::as_str)).unwrap();
+        let read = |name: &String| {
+            let file = fs::read(path.join(name)).unwrap();
+            match parts.format {
+                PartFormat::SafeTensors => safetensors(&file),
+                PartFormat::Pickle => pickle(&file),
+            }
+        };
+        let (tables, data) = parts.files.iter().map(read).unzip();
+        Self { texts, parts, tables, data }
+    }
+
+    pub(crate) fn convert(&self, options: &Options) -> Result<Conversion, Error> {
+        Conversion::new(&self.texts, &self.parts, &self.tables, options)
+    }
+
+    /// The bytes of each output.
+    pub(crate) fn produce(&self, conversion: &Conversion) -> Result<Vec<Vec<u8>>, Error> {
+        let mut producer = Producer::new();
+        let outputs = conversion.outputs().iter().map(|output| {
+            let mut bytes = Vec::new();
+            producer.run(
+                output,
+                conversion.inputs(),
+                |tensor, offset, out| {
+                    let (part, idx) = conversion.sources()[tensor];
+                    out.copy_from_slice(&self.data[part][idx][offset as usize..][..out.len()]);
+                    Ok::<(), Error>(())
+                },
+                |piece, _| {
+                    bytes.extend_from_slice(piece);
+                    Ok(())
+                },
+            )?;
+            Ok(bytes)
+        });
+        outputs.collect()
+    }
+}
+
+fn files(root: &Path, below: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root.join(below)).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{below}{}", entry.file_name().to_str().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(files(root, &format!("{name}/")));
+        } else {
+            found.push(name);
+        }
+    }
+    found
+}
+
+fn safetensors(file: &[u8]) -> (Vec<SourceTensor>, Vec<Vec<u8>>) {
+    let header = Header::from_bytes(file, &ReadOptions::STRICT).unwrap();
+    let tensor = |info: st_core::TensorInfo<'_>| {
+        let range = info.file_range();
+        let data = file[range.start as usize..range.end as usize].to_vec();
+        let shape = info.shape().iter().map(|&len| len as u64).collect();
+        (SourceTensor { name: info.name().into(), dtype: info.dtype(), shape }, data)
+    };
+    header.iter().map(tensor).unzip()
+}
+
+fn pickle(file: &[u8]) -> (Vec<SourceTensor>, Vec<Vec<u8>>) {
+    let model =
+        torch::read(&file, &foreign_tensors::NoCompanions, &foreign_tensors::Options::default()).unwrap();
+    let tensor = |tensor: &foreign_tensors::Tensor| {
+        let foreign_tensors::ElementType::Known(dtype) = tensor.dtype() else { panic!("{}", tensor.name()) };
+        let source = SourceTensor { name: tensor.name().into(), dtype, shape: tensor.shape().into() };
+        (source, tensor.to_vec(&model, &file).unwrap())
+    };
+    model.tensors().iter().map(tensor).unzip()
+}

@@ -1,0 +1,122 @@
+//! Folders of every architecture, against the files of the reference implementation.
+
+use std::fs;
+
+use hf_gguf::{Conversion, Key, Options, OutputType, Target, Value};
+use serde_json::{Value as Json, json};
+use sha2::{Digest, Sha256};
+
+use crate::folder::{Folder, vectors};
+
+/// What the reference implementation made of a folder.
+fn expected(name: &str) -> Json {
+    let file = fs::read(vectors().join(format!("expected/{name}.json"))).unwrap();
+    serde_json::from_slice(&file).unwrap()
+}
+
+fn names() -> Vec<String> {
+    let entries = fs::read_dir(vectors().join("expected")).unwrap();
+    let name = |entry: fs::DirEntry| Some(entry.file_name().to_str()?.strip_suffix(".json")?.to_owned());
+    let mut names: Vec<String> = entries.filter_map(|entry| name(entry.unwrap())).collect();
+    names.sort();
+    assert_eq!(names.len(), 29);
+    names
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Options for a type by its name.
+fn options(output_type: &str) -> Options {
+    let mut options = Options::default();
+    if let Some(output_type) = OutputType::from_name(output_type) {
+        options.target = Target::Type(output_type);
+    }
+    options
+}
+
+#[test]
+fn every_tensor_of_every_folder_has_the_bytes_of_the_reference() {
+    for name in names() {
+        let expected = expected(&name);
+        let folder = Folder::open(&vectors().join(&name));
+        for output_type in expected["outputs"].as_object().unwrap().keys() {
+            let conversion =
+                folder.convert(&options(output_type)).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let tensors = folder.produce(&conversion).unwrap();
+            let found: Vec<Json> = conversion
+                .outputs()
+                .iter()
+                .zip(&tensors)
+                .map(|(output, bytes)| {
+                    let dims: Vec<u64> = output.shape.iter().rev().copied().collect();
+                    json!([output.name, dims, output.dtype.name(), sha256(bytes)])
+                })
+                .collect();
+            let wanted: Vec<Json> = expected["tensors"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|tensor| {
+                    let by_type = tensor["by_type"].as_array().unwrap();
+                    let is_this =
+                        |row: &&Json| row[0].as_str().unwrap().split(' ').any(|own| own == output_type);
+                    let row = by_type.iter().find(is_this).unwrap();
+                    json!([tensor["name"], tensor["dims"], row[1], row[2]])
+                })
+                .collect();
+            assert_eq!(found, wanted, "{name} as {output_type}");
+        }
+    }
+}
+
+/// A key as the vectors have it.
+fn described(key: &Key) -> Json {
+    let (kind, value) = match &key.value {
+        Value::U16(value) => ("uint16", json!(value)),
+        Value::U32(value) => ("uint32", json!(value)),
+        Value::I32(value) => ("int32", json!(value)),
+        Value::U64(value) => ("uint64", json!(value)),
+        Value::F32(value) => ("float32", json!(f64::from(*value))),
+        Value::Bool(value) => ("bool", json!(value)),
+        Value::String(value) => ("string", json!(value)),
+        Value::U8s(value) => ("array[uint8]", json!(value)),
+        Value::U32s(value) => ("array[uint32]", json!(value)),
+        Value::I32s(value) => ("array[int32]", json!(value)),
+        Value::F32s(value) => ("array[float32]", json!(value)),
+        Value::Bools(value) => ("array[bool]", json!(value)),
+        Value::Strings(value) => ("array[string]", json!(value)),
+        other => panic!("{other:?}"),
+    };
+    json!([key.name, kind, value])
+}
+
+fn keys(conversion: &Conversion) -> Vec<Json> {
+    conversion.keys().iter().map(described).collect()
+}
+
+#[test]
+fn every_key_of_the_architecture_is_that_of_the_reference() {
+    for name in names() {
+        let expected = expected(&name);
+        let folder = Folder::open(&vectors().join(&name));
+        let conversion = folder.convert(&options("f32")).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let is_own = |key: &&Json| {
+            let key = key[0].as_str().unwrap();
+            let is_authorship = key.starts_with("general.")
+                && !matches!(
+                    key,
+                    "general.architecture"
+                        | "general.type"
+                        | "general.file_type"
+                        | "general.quantization_version"
+                );
+            !is_authorship && !key.starts_with("tokenizer.")
+        };
+        let wanted: Vec<&Json> = expected["keys"].as_array().unwrap().iter().filter(is_own).collect();
+        let found = keys(&conversion);
+        let found: Vec<&Json> = found.iter().filter(is_own).collect();
+        assert_eq!(found, wanted, "{name}");
+    }
+}

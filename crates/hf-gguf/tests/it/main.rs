@@ -1,0 +1,7 @@
+//! The crate from outside.
+
+// Helpers are not seen as tests, but they fail like tests.
+#![allow(clippy::unwrap_used)]
+
+mod folder;
+mod folders;
