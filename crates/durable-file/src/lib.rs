@@ -6,6 +6,7 @@
 //! - [`StagedDir`] does the same for a folder.
 //! - [`Scratch`] is a temporary file without a final name.
 //! - [`abandon_all`] removes all unfinished files, for a program that is interrupted.
+//! - [`available_space`]: what a file system can still take.
 //! - [`open_regular`] and [`read`] open regular files only, with a cap: a named pipe or `/dev/zero` is an error within
 //!   milliseconds, not a hang.
 //!
@@ -27,6 +28,7 @@ mod registry;
 mod regular;
 mod replacement;
 mod scratch;
+mod space;
 mod staged;
 mod sweep;
 mod target;
@@ -42,4 +44,5 @@ pub use registry::abandon_all;
 pub use regular::{RegularFile, open_regular, open_regular_for_update, read};
 pub use replacement::{Replacement, write};
 pub use scratch::Scratch;
+pub use space::available_space;
 pub use staged::StagedDir;
