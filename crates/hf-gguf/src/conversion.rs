@@ -27,8 +27,6 @@ pub enum Target {
     /// What the first matrix in 16 bits is, else `F16`.
     #[default]
     Auto,
-    /// A type that loses nothing: `BF16` if every matrix is, else `F32`. What is quantized further begins with it.
-    Lossless,
     /// This type.
     Type(OutputType),
 }
@@ -83,7 +81,6 @@ impl Conversion {
         let output_type = match options.target {
             Target::Type(own) => own,
             Target::Auto => guess,
-            Target::Lossless => lossless(inputs.iter().map(|(_, input)| input)),
         };
         let n_layers = n_layers(&config, inputs.len())?;
         let builder = Builder::new(&config, &rope, texts, architecture, output_type, n_layers);
@@ -169,12 +166,6 @@ fn guessed<'i>(mut inputs: impl Iterator<Item = &'i Input>) -> OutputType {
         _ => None,
     });
     found.unwrap_or(OutputType::F16)
-}
-
-fn lossless<'i>(inputs: impl Iterator<Item = &'i Input>) -> OutputType {
-    let mut matrices = inputs.filter(|input| input.shape.len() > 1);
-    let is_brain = |input: &Input| matches!(input.values, Values::Stored { dtype: Dtype::Bf16, .. });
-    if matrices.all(is_brain) { OutputType::Bf16 } else { OutputType::F32 }
 }
 
 /// The number of layers, each of which has a tensor.

@@ -29,6 +29,7 @@ mod architecture;
 mod tensors;
 mod produce;
 mod conversion;
+mod split;
 
 pub use crate::config::Config;
 pub use crate::conversion::{Conversion, Options, Target, classes};
@@ -36,6 +37,7 @@ pub use crate::error::{Error, ErrorKind};
 pub use crate::json::{Json, Object};
 pub use crate::keys::{Key, Keys, Value};
 pub use crate::produce::{Flaws, Producer};
+pub use crate::split::{SplitLimit, split};
 pub use crate::tensors::input::{Gptq, Input, Packed, Values};
 pub use crate::tensors::output::{Content, Output, OutputType, ParameterCount};
 pub use crate::tensors::view::{Axis, View};
