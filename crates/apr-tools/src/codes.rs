@@ -27,6 +27,7 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
         model_file::ErrorKind::TABLE,
         apr_convert::ErrorKind::TABLE,
         apr_quant::ErrorKind::TABLE,
+        hf_gguf::ErrorKind::TABLE,
         #[cfg(feature = "tables")]
         apr_table::ErrorKind::TABLE,
         pickle_core::ErrorKind::TABLE,

@@ -29,6 +29,9 @@ codes! {
         "The output exists and is no regular file (no folder, for `shard`): replacing a device, a pipe or a folder \
          by a file would do harm, so not even --force does it."
         => "choose another name; to write to a pipe, use `-` as the output";
+    CODE_NO_SPACE = "cli-no-space" (Io),
+        "The file system of the output says that it has less free space than the new file needs. Nothing was written."
+        => "free some space, write to another disk, or choose a smaller --type";
     CODE_OUTPUT_TERMINAL = "cli-output-terminal" (Usage),
         "The output `-` is standard output, which is a terminal here, and model files are binary."
         => "redirect it (`> out.safetensors`), pipe it, or name a file";

@@ -3,6 +3,7 @@
 mod apr;
 mod blocks;
 mod gguf;
+mod language_model;
 mod lost;
 mod numpy;
 mod target;
@@ -14,6 +15,7 @@ use model_file::entries::{self, Entries};
 use st_core::{Dtype, WriteOptions};
 
 pub(crate) use self::blocks::Blocks;
+use self::language_model::LanguageArgs;
 pub(crate) use self::lost::parts as lost_parts;
 pub(crate) use self::target::{FormatArg, Target, TargetArgs, remark_on_size};
 use crate::args::glob::{Rename, Selection};
@@ -38,12 +40,15 @@ const AFTER_HELP: &str = "Tensors are copied byte for byte, one chunk at a time,
     file of tensors (version 2). What the new format cannot hold is refused if it is a tensor, and listed if \
     it is anything else. Quantized tensors stay as they are, or become plain numbers with --dequantize; nothing \
     else changes a number.\n\n\
+    A folder of the Hugging Face hub, with config.json, becomes a language model if OUT is GGUF: a file that llama.cpp runs, the one \
+    that its converter writes (with --no-provenance; without, three keys more).\n\n\
     Examples:\n  apr convert model.safetensors aligned.safetensors --align 64 --set licence=MIT\n  \
     apr convert model.safetensors part.safetensors --select 'encoder.*' --rename 'encoder.*=*'\n  \
     apr convert model.apr small.apr --compression zstd\n  \
     apr convert model.gguf plain.safetensors --dequantize f16\n  apr convert model.apr model2.safetensors\n  \
     apr convert published.safetensors checked.safetensors --key publisher.pub\n  \
-    apr convert model.npy array.safetensors\n  apr convert model.safetensors arrays.npz\n\n\
+    apr convert model.npy array.safetensors\n  apr convert model.safetensors arrays.npz\n  \
+    apr convert llama model.gguf --type q4_k_m --dry-run\n\n\
     Exit codes: 0 success, 2 OUT exists or has the extension of another format, nothing selected or the format cannot hold it, 3 invalid file, 4 corrupted or signed, 5 I/O, 6 another format or encrypted.";
 
 #[derive(Debug, clap::Args)]
@@ -87,6 +92,8 @@ pub(crate) struct Args {
     void: VoidArg,
     #[command(flatten)]
     detached: DetachedArgs,
+    #[command(flatten)]
+    language: LanguageArgs,
 }
 
 /// How the new metadata comes about, in this order.
@@ -103,6 +110,34 @@ enum Base {
     Input,
     File(PathBuf),
     Nothing,
+}
+
+impl Args {
+    /// Refuses options that are about tensors or text metadata, where a folder becomes a language model.
+    ///
+    /// # Errors
+    ///
+    /// If one was given.
+    fn refuse_of_tensors(&self) -> Result<(), Failure> {
+        let given = [
+            ("select", self.selection.select().next().is_some()),
+            ("exclude", self.selection.exclude().next().is_some()),
+            ("rename", !self.rename.is_empty()),
+            ("set", !self.set.is_empty()),
+            ("unset", !self.unset.is_empty()),
+            ("metadata-from", self.metadata_from.is_some()),
+            ("no-metadata", self.no_metadata),
+            ("dequantize", self.dequantize.dtype().is_some()),
+        ];
+        match given.into_iter().chain(self.layout.given()).find(|(_, is_given)| *is_given) {
+            Some((name, _)) => {
+                let what = format!("--{name} is not for folders that become language models");
+                Err(Failure::new(CODE_USAGE, what)
+                    .help("--tensors-only converts the tensors alone, and takes this option"))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 impl MetadataEdit {
@@ -150,6 +185,13 @@ pub(crate) struct Request<'a> {
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let destination = Destination::new(&args.output);
     let target = Target::new(args.target, args.layout, &destination)?;
+    if target.is_gguf() && args.language.applies_to(&args.input) {
+        args.refuse_of_tensors()?;
+        let rules = args.payload.apply(args.compat.rules());
+        let output = args.write.output(&args.output, console)?;
+        return language_model::run(&args.language, &args.input, &rules, output, console);
+    }
+    args.language.refuse()?;
     let request = Request {
         input: &args.input,
         rules: args.payload.apply(args.compat.rules()),

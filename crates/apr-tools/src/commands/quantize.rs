@@ -1,7 +1,7 @@
 //! `apr quantize`: writes a model with fewer bits per value.
 
 mod file;
-mod keys;
+pub(crate) mod keys;
 mod report;
 mod work;
 
@@ -123,7 +123,12 @@ fn type_names() -> Vec<&'static str> {
     TYPES.iter().map(String::as_str).collect()
 }
 
-fn target(name: &str) -> Result<Target, Failure> {
+/// The target of this name.
+///
+/// # Errors
+///
+/// If there is none, with the nearest one.
+pub(crate) fn target(name: &str) -> Result<Target, Failure> {
     Target::from_name(name).map_err(|error| {
         let all = format!("the types are {}", TYPES.join(", "));
         let is_unknown = error.code() == "cv-target";
@@ -320,7 +325,12 @@ fn exact<'m>(model: &Model, tensors: &[Tensor<'m>]) -> Result<BTreeSet<&'m str>,
     Ok(tensors.iter().filter(|tensor| !is_weight(tensor)).map(|tensor| tensor.name()).collect())
 }
 
-fn importance(path: &Path) -> Result<Importance, Failure> {
+/// Reads a file of importance.
+///
+/// # Errors
+///
+/// If it cannot be read or is none.
+pub(crate) fn importance(path: &Path) -> Result<Importance, Failure> {
     let file = durable_file::read(path, MAX_IMPORTANCE)?;
     Importance::from_bytes(&file).map_err(|error| Failure::from(error).in_file(path))
 }

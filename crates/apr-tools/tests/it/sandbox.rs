@@ -84,6 +84,7 @@ impl Sandbox {
         let tiny_llama = "../conformance/vectors/gguf/files/tiny_llama_f32.gguf";
         let tiny_llama = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(tiny_llama)).unwrap();
         sandbox.write("tiny_llama.gguf", &tiny_llama);
+        sandbox.write_folder("llama", "Tiny-Llama2-110K-Chat");
         sandbox.write("model.apr", &linear(&SaveOptions::default()));
         sandbox.write("tensors.apr", &tensors());
         sandbox.write(
@@ -100,6 +101,15 @@ impl Sandbox {
         sandbox.write("broken.safetensors", &sandbox.read("model.safetensors")[..700]);
         sandbox.write_keys();
         sandbox
+    }
+
+    /// A model folder of the vectors, under another name.
+    pub(crate) fn write_folder(&self, name: &str, vector: &str) {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/hf").join(vector);
+        fs::create_dir_all(self.path(name)).unwrap();
+        for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+            fs::copy(entry.path(), self.path(name).join(entry.file_name())).unwrap();
+        }
     }
 
     /// Keys of a buyer and of a maker, and what one sells to the other.

@@ -42,7 +42,7 @@ pub(super) fn refuse_part(header: &Header<'_>) -> Result<(), Failure> {
 /// # Errors
 ///
 /// None of those that the builder has: the keys are valid.
-pub(super) fn set_file_type(
+pub(crate) fn set_file_type(
     builder: &mut GgufBuilder,
     target: Target,
     imatrix: Option<(&Path, &Importance)>,

@@ -1,0 +1,157 @@
+//! Model folders of the Hugging Face hub as GGUF files.
+
+mod folder;
+mod new_model;
+mod report;
+mod split;
+
+use std::path::{Path, PathBuf};
+
+use apr_convert::Importance;
+use clap::value_parser;
+use hf_gguf::{Conversion, Options, OutputType, Target};
+
+use self::folder::Folder;
+use self::new_model::NewModel;
+use self::split::{Limits, parse_limit};
+use crate::commands::quantize;
+use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::input::Rules;
+use crate::output::{Output, Run};
+use crate::terminal::Console;
+
+/// Options of the conversion of a language model.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Language models: a folder with config.json becomes GGUF")]
+pub(super) struct LanguageArgs {
+    /// What matrices become: auto, f32, f16, bf16, q8_0, tq1_0, tq2_0, or a type of `apr quantize`.
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    type_name: Option<String>,
+    /// Columns that matter, for types of `apr quantize`: a file of llama-imatrix, GGUF or .dat.
+    #[arg(long, value_name = "FILE", requires = "type_name")]
+    imatrix: Option<PathBuf>,
+    /// Start another file after N tensors.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    split_max_tensors: Option<u64>,
+    /// Start another file after tensors of SIZE: bytes, or with K, M or G, which are decimal.
+    #[arg(long, value_name = "SIZE", value_parser = parse_limit, conflicts_with = "split_max_tensors")]
+    split_max_size: Option<u64>,
+    /// The first file holds the keys alone.
+    #[arg(long)]
+    no_tensor_first_split: bool,
+    /// Do not record source, options and version in the new file.
+    #[arg(long)]
+    no_provenance: bool,
+    /// Write the tensors under the names they have, without the keys of a language model.
+    #[arg(long)]
+    tensors_only: bool,
+}
+
+/// What the tensors become.
+enum Wanted {
+    /// As the reference implementation converts.
+    Converted(Target),
+    /// As `apr quantize` makes it of the conversion to F32.
+    Quantized(apr_convert::quantize::Target),
+}
+
+impl LanguageArgs {
+    /// Whether IN is to be converted as a language model.
+    pub(super) fn applies_to(&self, input: &Path) -> bool {
+        !self.tensors_only && folder::is_language_model(input)
+    }
+
+    /// Refuses options of language models where none is converted.
+    ///
+    /// # Errors
+    ///
+    /// If one was given.
+    pub(super) fn refuse(&self) -> Result<(), Failure> {
+        let given = [
+            ("type", self.type_name.is_some()),
+            ("imatrix", self.imatrix.is_some()),
+            ("split-max-tensors", self.split_max_tensors.is_some()),
+            ("split-max-size", self.split_max_size.is_some()),
+            ("no-tensor-first-split", self.no_tensor_first_split),
+            ("no-provenance", self.no_provenance),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((name, _)) => {
+                let what = format!("--{name} is for folders with config.json that become GGUF");
+                Err(Failure::new(CODE_USAGE, what)
+                    .help("`apr quantize` changes the types of a model file; `apr shard` splits one"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn wanted(&self) -> Result<Wanted, Failure> {
+        let name = self.type_name.as_deref().unwrap_or("auto");
+        if name.eq_ignore_ascii_case("auto") {
+            return Ok(Wanted::Converted(Target::Auto));
+        }
+        match OutputType::from_name(name) {
+            Some(output_type) => Ok(Wanted::Converted(Target::Type(output_type))),
+            None => Ok(Wanted::Quantized(quantize::target(name)?)),
+        }
+    }
+
+    /// The options that decide about the bytes, as they were given.
+    fn options_text(&self) -> String {
+        let mut words = vec![format!("--type {}", self.type_name.as_deref().unwrap_or("auto"))];
+        if let Some(name) = self.imatrix.as_deref().and_then(Path::file_name) {
+            words.push(format!("--imatrix {}", name.to_string_lossy()));
+        }
+        words.join(" ")
+    }
+}
+
+/// Converts a folder.
+///
+/// # Errors
+///
+/// If the folder is not that of a model that is converted, a file of it cannot be read, or the output cannot be written.
+pub(super) fn run(
+    args: &LanguageArgs,
+    input: &Path,
+    rules: &Rules,
+    output: Output,
+    console: &mut Console,
+) -> Result<Exit, Failure> {
+    let wanted = args.wanted()?;
+    let importance = args.imatrix.as_deref().map(quantize::importance).transpose()?;
+    let folder = Folder::open(input, rules)?;
+    let tensors = folder.tensors()?;
+    let tables = folder.tables(&tensors)?;
+    let mut options = Options::default();
+    options.target = match wanted {
+        Wanted::Converted(target) => target,
+        // Nothing is lost before the values are quantized.
+        Wanted::Quantized(_) => Target::Type(OutputType::F32),
+    };
+    let in_folder = |failure: Failure| failure.in_file(input);
+    let conversion = Conversion::new(&folder.texts, &folder.parts, &tables, &options);
+    let conversion = conversion.map_err(Failure::from).map_err(in_folder)?;
+    let importance = args.imatrix.as_deref().zip(importance.as_ref());
+    let mut model = match &wanted {
+        Wanted::Converted(_) => NewModel::converted(&conversion)?,
+        Wanted::Quantized(target) => NewModel::quantized(&conversion, *target, importance)?,
+    };
+    if !args.no_provenance {
+        model.record(&folder.provenance(args.options_text(), output.run, console)?)?;
+    }
+    let limits = Limits::new(args.split_max_tensors, args.split_max_size, args.no_tensor_first_split);
+    let files = split::plan(&model, limits, &output.destination)?;
+    let importance: Option<&Importance> = importance.map(|(_, importance)| importance);
+    let flaws = match output.run {
+        Run::Write => {
+            files.check_space(&output)?;
+            files
+                .write(&model, &tensors, importance, &output, console)
+                .map_err(|failure| if failure.tensor().is_some() { in_folder(failure) } else { failure })?
+        }
+        Run::Dry => hf_gguf::Flaws::default(),
+    };
+    report::print(&report::Made { input, model: &model, files: &files, output: &output, flaws }, console)?;
+    Ok(Exit::Success)
+}

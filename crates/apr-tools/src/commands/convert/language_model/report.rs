@@ -1,0 +1,102 @@
+//! What is told of a conversion.
+
+use alloc::borrow::Cow;
+use std::path::Path;
+
+use hf_gguf::Flaws;
+use serde::Serialize;
+
+use super::new_model::NewModel;
+use super::split::Files;
+use crate::error::Failure;
+use crate::output::Output;
+use crate::report::{self, Report, Written};
+use crate::terminal::Console;
+use crate::terminal::escape;
+use crate::terminal::human::{exact_bytes, plural};
+
+/// What was made, or would be.
+pub(super) struct Made<'a> {
+    pub(super) input: &'a Path,
+    pub(super) model: &'a NewModel<'a>,
+    pub(super) files: &'a Files,
+    pub(super) output: &'a Output,
+    pub(super) flaws: Flaws,
+}
+
+/// Tells it, as text or as JSON.
+///
+/// # Errors
+///
+/// If standard output does not take it.
+pub(super) fn print(made: &Made<'_>, console: &mut Console) -> Result<(), Failure> {
+    let Made { input, model, files, output, flaws } = made;
+    let architecture = model.conversion.keys().get("general.architecture").and_then(|value| value.as_str());
+    let architecture = architecture.unwrap_or_default();
+    if console.is_json() {
+        let parts = files.0.iter().map(|file| FileRow {
+            path: report::path(file.place.label()),
+            tensors: file.layout.tensors().len() as u64,
+            bytes: file.layout.file_len(),
+        });
+        return console.report(&ConversionReport {
+            file: Written::new(input, output.destination.label(), output.run, files.len()),
+            format: "gguf",
+            architecture,
+            type_name: &model.type_name,
+            parameters: model.conversion.parameters().total,
+            tensors: model.tensors.len() as u64,
+            overflowed: flaws.overflowed,
+            not_finite: flaws.not_finite,
+            files: parts.collect(),
+        });
+    }
+    if flaws.overflowed > 0 {
+        console.remark(format_args!(
+            "{} beyond the range of F16 became infinite; --type bf16 or f32 keeps them",
+            plural(flaws.overflowed, "value")
+        ));
+    }
+    if flaws.not_finite > 0 {
+        let count = plural(flaws.not_finite, "value");
+        console.remark(format_args!("{count} of the folder are infinite or not a number, and stay so"));
+    }
+    for file in &files.0 {
+        let text = format!(
+            "{}: {architecture}, {}, {}, {}",
+            escape::path(file.place.label()),
+            model.type_name,
+            plural(file.layout.tensors().len() as u64, "tensor"),
+            exact_bytes(file.layout.file_len()),
+        );
+        output.run.tell(&text, console)?;
+    }
+    Ok(())
+}
+
+/// The report.
+#[derive(Serialize)]
+struct ConversionReport<'a> {
+    #[serde(flatten)]
+    file: Written<'a>,
+    format: &'a str,
+    architecture: &'a str,
+    #[serde(rename = "type")]
+    type_name: &'a str,
+    parameters: u64,
+    tensors: u64,
+    overflowed: u64,
+    not_finite: u64,
+    files: Vec<FileRow<'a>>,
+}
+
+impl Report for ConversionReport<'_> {
+    const SCHEMA: &'static str = "apr.convert-model/1";
+}
+
+#[derive(Serialize)]
+struct FileRow<'a> {
+    path: Cow<'a, str>,
+    tensors: u64,
+    bytes: u64,
+}
