@@ -183,13 +183,12 @@ impl Producer {
     }
 
     fn encode_into(&mut self, values: &[f32], to: Dtype, out: &mut [u8]) -> Result<(), Error> {
-        if to == Dtype::F16 {
-            let (overflowed, not_finite) = numbers::beyond_f16(values);
-            self.flaws.overflowed += overflowed;
-            self.flaws.not_finite += not_finite;
-        }
+        let (overflowed, not_finite) = numbers::beyond(to, values);
+        self.flaws.overflowed += overflowed;
+        self.flaws.not_finite += not_finite;
         let mut quantizer = Quantizer::new(to)?;
-        if !to.is_quantized() {
+        // Blocks of what is not finite have no bytes that the reference implementation writes everywhere.
+        if !to.is_quantized() || not_finite == 0 {
             quantizer = quantizer.non_finite(NonFinite::AsReference);
         }
         #[cfg(feature = "rayon")]

@@ -70,16 +70,20 @@ pub(super) fn add_one(dtype: Dtype, values: &mut [f32]) -> Result<(), Error> {
     Ok(())
 }
 
-/// How many values are finite and infinite as `F16`, and how many are not finite.
-pub(super) fn beyond_f16(values: &[f32]) -> (u64, u64) {
+/// How many values are finite, and infinite in this type or in blocks whose scale they determine; and how many are not finite.
+pub(super) fn beyond(dtype: Dtype, values: &[f32]) -> (u64, u64) {
+    let limit = match dtype {
+        Dtype::F16 | Dtype::TQ1_0 | Dtype::TQ2_0 => F16_LIMIT,
+        Dtype::Q8_0 => F16_LIMIT * 127.0,
+        _ => f32::INFINITY,
+    };
     let largest = values.iter().fold(0, |max: u32, value| max.max(value.to_bits() & 0x7fff_ffff));
-    if largest < F16_LIMIT.to_bits() {
+    if largest < limit.to_bits() {
         return (0, 0);
     }
-    let not_finite = values.iter().filter(|value| !value.is_finite()).count() as u64;
-    let beyond = values.iter().filter(|value| value.abs() >= F16_LIMIT).count();
-    let infinite = values.iter().filter(|value| value.is_infinite()).count();
-    ((beyond - infinite) as u64, not_finite)
+    let not_finite = values.iter().filter(|value| !value.is_finite()).count();
+    let beyond = values.iter().filter(|value| value.is_finite() && value.abs() >= limit).count();
+    (beyond as u64, not_finite as u64)
 }
 
 /// Makes what is not a number quiet where the reference implementation does: in `BF16`.
@@ -126,6 +130,9 @@ mod tests {
         let mut values = [0.000_1, 0.000_6];
         add_one(Dtype::F16, &mut values).unwrap();
         assert_eq!(values, [1.0, 1.000_976_6]);
-        assert_eq!(beyond_f16(&[1.0, 65_519.0, 65_520.0, -1e30, f32::INFINITY, f32::NAN]), (2, 2));
+        let values = [1.0, 65_519.0, 65_520.0, -1e30, f32::INFINITY, f32::NAN];
+        assert_eq!(beyond(Dtype::F16, &values), (2, 2));
+        assert_eq!(beyond(Dtype::Q8_0, &values), (1, 2));
+        assert_eq!(beyond(Dtype::F32, &values[..4]), (0, 0));
     }
 }
