@@ -25,7 +25,6 @@ use crate::error::{Error, ErrorKind};
 use crate::parameters::Entry;
 use crate::tensors::build::{Builder, Experts, Incoming};
 use crate::tensors::view::View;
-use crate::texts::Texts;
 
 /// A name of a tensor in folders and in GGUF files; `{}` is the number of the layer.
 pub(crate) type Name = (&'static str, &'static str);
@@ -45,8 +44,8 @@ pub(crate) struct Architecture {
     pub(crate) names: &'static [&'static [Name]],
     /// Tensors of experts that are stacked.
     pub(crate) experts: Option<Experts>,
-    /// Changes the configuration before it is used.
-    pub(crate) prepare: fn(&mut Config, &Texts) -> Result<(), Error>,
+    /// Changes the configuration before it is used; says why the reference implementation would stop, if it would.
+    pub(crate) prepare: fn(&mut Config) -> Result<Option<&'static str>, Error>,
     /// The name of a tensor of the folder, before anything else sees it; `None` for tensors that are left out.
     pub(crate) rename: fn(&str) -> Option<String>,
     /// Whether a tensor is left out, by its name and layer: what the configuration says that the model does not use.
@@ -66,7 +65,7 @@ impl Architecture {
         prefix: "model.",
         names: &[],
         experts: None,
-        prepare: |_, _| Ok(()),
+        prepare: |_| Ok(None),
         rename: |name| Some(name.into()),
         is_left_out: |_, _, _| false,
         generate: |_| Ok(()),

@@ -43,7 +43,10 @@ impl Config {
         let part = TEXT_PARTS.iter().find_map(|name| values.get(name).and_then(Json::as_object));
         if let Some(mut part) = part.cloned() {
             defaults::complete(&mut part);
-            for (name, value) in part.iter() {
+            // The class of the whole counts where the part names none.
+            for (name, value) in
+                part.iter().filter(|(name, value)| *name != "architectures" || !value.is_null())
+            {
                 values.set(name, value.clone());
             }
         }

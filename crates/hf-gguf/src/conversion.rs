@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::keys::Keys;
 use crate::parameters::{LAYERS, Parameters};
 use crate::rope::Rope;
-use crate::tensors::build::Builder;
+use crate::tensors::build::{Builder, Built};
 use crate::tensors::input::{Input, Inputs, Values};
 use crate::tensors::output::{Output, OutputType, ParameterCount};
 use crate::tensors::{Parts, SourceTensor};
@@ -49,6 +49,7 @@ pub struct Conversion {
     sources: Vec<(usize, usize)>,
     output_type: OutputType,
     parameters: ParameterCount,
+    notes: Vec<&'static str>,
 }
 
 impl Conversion {
@@ -69,7 +70,7 @@ impl Conversion {
             return Err(ErrorKind::Quantization { method: "MLX".into() }.into());
         }
         let architecture = Architecture::of_class(config.class()?)?;
-        (architecture.prepare)(&mut config, texts)?;
+        let note = (architecture.prepare)(&mut config)?;
         let rope = Rope::new(&config);
         let ordered = parts.order(tables)?;
         let tensors: Vec<&SourceTensor> = ordered.iter().map(|(_, _, tensor)| *tensor).collect();
@@ -84,7 +85,7 @@ impl Conversion {
         };
         let n_layers = n_layers(&config, inputs.len())?;
         let builder = Builder::new(&config, &rope, texts, architecture, output_type, n_layers);
-        let (outputs, early_keys) = builder.run(&inputs)?;
+        let Built { outputs, keys: early_keys, notes } = builder.run(&inputs)?;
         let parameters = ParameterCount::of(&outputs);
 
         let mut keys = Keys::new();
@@ -103,6 +104,7 @@ impl Conversion {
             sources: ordered.iter().map(|(part, idx, _)| (*part, *idx)).collect(),
             output_type,
             parameters,
+            notes: note.into_iter().chain(notes).collect(),
         })
     }
 
@@ -140,6 +142,12 @@ impl Conversion {
     #[must_use]
     pub const fn parameters(&self) -> ParameterCount {
         self.parameters
+    }
+
+    /// Why the reference implementation would stop on this folder, which is converted all the same.
+    #[must_use]
+    pub fn notes(&self) -> &[&'static str] {
+        &self.notes
     }
 
     /// The file, without its data: tensors are in the order of [`outputs`](Self::outputs).

@@ -30,11 +30,12 @@ pub(super) const ROBERTA: Architecture = Architecture {
         "XLMRobertaModel",
         "XLMRobertaForSequenceClassification",
     ],
-    prepare: |config, _| {
+    prepare: |config| {
         if config.get("lora_adaptations").is_some() {
             return Err(ErrorKind::UnknownArchitecture { name: "Jina embeddings 3".into() }.into());
         }
-        shorten_context(config)
+        shorten_context(config)?;
+        Ok(None)
     },
     rename: |name| without_heads(name.strip_prefix("roberta.").unwrap_or(name)),
     change: cut_positions,
@@ -58,7 +59,10 @@ pub(super) const NOMIC_BERT: Architecture = Architecture {
     name: "nomic-bert",
     classes: &["NomicBertModel"],
     names: &[NOMIC_NAMES, NAMES],
-    prepare: |config, _| check_nomic(config),
+    prepare: |config| {
+        check_nomic(config)?;
+        Ok(None)
+    },
     ..BERT
 };
 

@@ -1,7 +1,9 @@
 //! Falcon, which stores queries, keys and values by groups of heads that share keys.
 
 use super::{Architecture, Name};
+use crate::config::Config;
 use crate::error::Error;
+use crate::json::Json;
 use crate::parameters::{Entry, LAYERS};
 use crate::tensors::build::{Builder, Change, Incoming};
 
@@ -24,6 +26,7 @@ pub(super) const FALCON: Architecture = Architecture {
         Entry::F32("attention.layer_norm_epsilon", &["layer_norm_epsilon"]),
         Entry::FileType,
     ],
+    prepare: count_key_heads,
     prefix: "transformer.",
     names: &[NAMES],
     change: untangle,
@@ -45,6 +48,23 @@ const NAMES: &[Name] = &[
     ("ln_f", "output_norm"),
     ("lm_head", "output"),
 ];
+
+/// Where the number of heads of keys is missing, there is one for all heads (`multi_query`) or one for each. Transformers says
+/// one for each in either case, and the reference implementation stops at the shape of the tensors.
+fn count_key_heads(config: &mut Config) -> Result<Option<&'static str>, Error> {
+    const NAME: &str = "num_kv_heads";
+    if config.get("model_type").and_then(Json::as_str) != Some("falcon") || config.get(NAME).is_some() {
+        return Ok(None);
+    }
+    let is_new = config.bool(&["new_decoder_architecture"])?.unwrap_or(false);
+    if config.bool(&["multi_query"])?.unwrap_or(true) && !is_new {
+        config.set(NAME, Json::from(1));
+        return Ok(Some("config.json has no num_kv_heads, which is 1 for a model with multi_query"));
+    }
+    let heads = config.need_u32(HEADS)?;
+    config.set(NAME, Json::from(i64::from(heads)));
+    Ok(None)
+}
 
 /// All queries, then all keys, then all values.
 fn untangle(builder: &mut Builder<'_>, incoming: Incoming) -> Result<(), Error> {

@@ -18,6 +18,10 @@ pub(super) const GPT2: Architecture = Architecture {
         Entry::F32("attention.layer_norm_epsilon", &["layer_norm_epsilon"]),
         Entry::FileType,
     ],
+    prepare: |config| {
+        const WHY: &str = "config.json has no n_ctx, and n_positions is taken as the length of the context";
+        Ok((!config.has("n_ctx")).then_some(WHY))
+    },
     prefix: "transformer.",
     names: &[NAMES],
     change: transpose,
@@ -39,8 +43,9 @@ const NAMES: &[Name] = &[
 
 fn transpose(builder: &mut Builder<'_>, incoming: Incoming) -> Result<(), Error> {
     let Incoming { name, view, .. } = incoming;
-    // The causal mask of published files, on which the reference implementation stops.
+    // The causal mask of published files.
     if name.ends_with(".attn.bias") && view.shape().len() == 4 || name.ends_with(".attn.masked_bias") {
+        builder.note("the files have the causal mask, which is left out");
         return Ok(());
     }
     if ![".c_attn.weight", ".c_proj.weight", ".c_fc.weight"].iter().any(|end| name.ends_with(end)) {

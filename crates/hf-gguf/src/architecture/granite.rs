@@ -12,9 +12,9 @@ pub(super) const GRANITE: Architecture = Architecture {
     entries: GRANITE_ENTRIES,
     names: &[DECODER, GATED],
     // The architecture has no length of heads of its own.
-    prepare: |config, _| {
+    prepare: |config| {
         config.remove("head_dim");
-        Ok(())
+        Ok(None)
     },
     generate: rope_factors,
     change: permute,

@@ -41,7 +41,7 @@ const NAMES: &[Name] = &[
     ("layers.{}.self_attn.k_layernorm", "blk.{}.attn_k_norm"),
 ];
 
-/// Norms of heads become one tensor, `[heads, length]`. The reference implementation stops on them.
+/// Norms of heads become one tensor, `[heads, length]`.
 fn stack_norms(builder: &mut Builder<'_>, incoming: Incoming) -> Result<(), Error> {
     const PARTS: [(&str, &str, &[&str]); 2] =
         [(".q_layernorm.norms.", "attn_q_norm", HEADS), (".k_layernorm.norms.", "attn_k_norm", KEY_HEADS)];
@@ -50,6 +50,7 @@ fn stack_norms(builder: &mut Builder<'_>, incoming: Incoming) -> Result<(), Erro
         let number = rest.strip_suffix(".weight").and_then(|number| number.parse().ok());
         let number = number.ok_or(ErrorKind::UnknownTensor)?;
         let heads = builder.config.need_u32(names)?;
+        builder.note("the heads have norms of their own, which become one tensor");
         return builder.collect(new_name, incoming, number, heads.into());
     }
     builder.add(&incoming.name, incoming.view)

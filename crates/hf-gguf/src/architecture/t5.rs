@@ -21,6 +21,11 @@ pub(super) const T5: Architecture = Architecture {
         Entry::U32("decoder_start_token_id", &["decoder_start_token_id"]),
         Entry::FileType,
     ],
+    prepare: |config| {
+        const WHY: &str = "the decoder has more layers than the encoder";
+        let (encoder, decoder) = (config.need_u32(LAYERS)?, config.u32(&["num_decoder_layers"])?);
+        Ok(decoder.is_some_and(|decoder| decoder > encoder).then_some(WHY))
+    },
     prefix: "",
     names: &[OUTER, ENCODER, DECODER],
     change: keep_one_embedding,

@@ -135,7 +135,7 @@ const CLASSES: &[Class] = &[
         defaults: r#"{"vocab_size":65024,"hidden_size":4544,"num_hidden_layers":32,"num_attention_heads":71,
             "layer_norm_epsilon":1e-05}"#,
         names: &[("n_embed", "hidden_size")],
-        rules: &[Rule::HeadsOfFalcon],
+        rules: &[],
     },
     Class {
         model_type: "mpt",
@@ -289,8 +289,6 @@ enum Rule {
     HeadDimIfNone,
     /// `head_dim` is always `qk_rope_head_dim`.
     HeadDimOfRope,
-    /// `num_kv_heads` is `num_attention_heads` where it is null or absent.
-    HeadsOfFalcon,
     /// `su` and `yarn` are names of `longrope`.
     LongRope,
     /// The inner configuration has defaults of its own.
@@ -326,7 +324,6 @@ impl Rule {
         let is_none = |values: &Object, name| values.get(name).is_none_or(Json::is_null);
         match self {
             Self::HeadsOfKeys => default_to(values, "num_key_value_heads", "num_attention_heads"),
-            Self::HeadsOfFalcon => default_to(values, "num_kv_heads", "num_attention_heads"),
             Self::LayersOfDecoder => default_to(values, "num_decoder_layers", "num_layers"),
             Self::HeadDimOfRope => {
                 if let Some(value) = values.get("qk_rope_head_dim").cloned() {

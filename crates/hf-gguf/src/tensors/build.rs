@@ -22,6 +22,46 @@ use crate::texts::Texts;
 const KEPT: &[&str] = &["ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight"];
 /// Those outside of layers.
 const KEPT_OUTER: &[&str] = &["position_embd.weight", "token_types.weight"];
+/// Names, after the layer, of matrices whose rows are as long as vectors of tokens.
+const READ: &[&str] = &[
+    "token_embd",
+    "token_types",
+    "position_embd",
+    "output",
+    "attn_q",
+    "attn_k",
+    "attn_v",
+    "attn_qkv",
+    "attn_q_a",
+    "attn_kv_a_mqa",
+    "cross_attn_q",
+    "cross_attn_k",
+    "cross_attn_v",
+    "ffn_up",
+    "ffn_gate",
+    "ffn_up_exps",
+    "ffn_gate_exps",
+    "ffn_up_shexp",
+    "ffn_gate_shexp",
+    "ffn_gate_inp",
+    "ffn_gate_inp_shexp",
+];
+/// Those of matrices that have as many rows as vectors of tokens have elements.
+const WRITTEN: &[&str] =
+    &["attn_output", "attn_o", "cross_attn_o", "ffn_down", "ffn_down_exps", "ffn_down_shexp"];
+/// Those of vectors that are as long.
+const NORMS: &[&str] = &[
+    "token_embd_norm",
+    "output_norm",
+    "attn_norm",
+    "attn_norm_2",
+    "attn_output_norm",
+    "cross_attn_norm",
+    "post_attention_norm",
+    "ffn_norm",
+    "post_ffw_norm",
+    "layer_output_norm",
+];
 /// Endings of names of tensors that programs for quantization write, with the programs.
 const LEFTOVERS: &[(&str, &str)] = &[
     (".qweight", "GPTQ or AWQ"),
@@ -52,6 +92,15 @@ pub(crate) struct Incoming {
     pub(crate) view: View,
 }
 
+/// What a [`Builder`] collects.
+pub(crate) struct Built {
+    pub(crate) outputs: Vec<Output>,
+    /// Keys that tensors bring about, which come before all others.
+    pub(crate) keys: Keys,
+    /// Why the reference implementation would stop.
+    pub(crate) notes: Vec<&'static str>,
+}
+
 /// What has been collected.
 pub(crate) struct Builder<'m> {
     pub(crate) config: &'m Config,
@@ -60,10 +109,14 @@ pub(crate) struct Builder<'m> {
     architecture: &'static Architecture,
     output_type: OutputType,
     n_layers: u64,
+    /// Length of the vectors of tokens.
+    width: Option<u64>,
     outputs: Vec<Output>,
     names: BTreeSet<String>,
     /// Keys that tensors bring about, which come before all others.
     keys: Keys,
+    /// Why the reference implementation would stop.
+    notes: Vec<&'static str>,
     /// Tensors that wait for others of their layer: by layer and kind, each with its number.
     groups: BTreeMap<(u64, &'static str), BTreeMap<u64, View>>,
 }
@@ -84,9 +137,11 @@ impl<'m> Builder<'m> {
             architecture,
             output_type,
             n_layers,
+            width: config.u32(&["hidden_size", "n_embd", "dim", "d_model"]).ok().flatten().map(u64::from),
             outputs: Vec::new(),
             names: BTreeSet::new(),
             keys: Keys::new(),
+            notes: Vec::new(),
             groups: BTreeMap::new(),
         }
     }
@@ -96,7 +151,7 @@ impl<'m> Builder<'m> {
     /// # Errors
     ///
     /// If a name is not known, a shape contradicts the configuration, or tensors of a group are missing.
-    pub(crate) fn run(mut self, inputs: &[(String, Input)]) -> Result<(Vec<Output>, Keys), Error> {
+    pub(crate) fn run(mut self, inputs: &[(String, Input)]) -> Result<Built, Error> {
         (self.architecture.generate)(&mut self)?;
         for (idx, (name, input)) in inputs.iter().enumerate() {
             if [".attention.masked_bias", ".attention.bias", ".rotary_emb.inv_freq"]
@@ -120,7 +175,7 @@ impl<'m> Builder<'m> {
             add(&mut self).map_err(|error| error.of(Subject::tensor(name)))?;
         }
         match self.groups.keys().next() {
-            None => Ok((self.outputs, self.keys)),
+            None => Ok(Built { outputs: self.outputs, keys: self.keys, notes: self.notes }),
             Some((layer, part)) => {
                 Err(ErrorKind::IncompleteGroup { layer: *layer, part: (*part).into() }.into())
             }
@@ -158,7 +213,26 @@ impl<'m> Builder<'m> {
         views: Vec<View>,
         change: Change,
     ) -> Result<(), Error> {
+        self.check_shape(&new_name, &shape)?;
         self.push(new_name, shape, Content::Views { views, plus_one: change == Change::PlusOne })
+    }
+
+    /// Refuses a matrix or norm that does not fit the length of the vectors of tokens.
+    fn check_shape(&self, name: &str, shape: &[u64]) -> Result<(), Error> {
+        let (Some(width), Some(base)) = (self.width, name.strip_suffix(".weight")) else { return Ok(()) };
+        let base = base.rsplit('.').next().unwrap_or(base);
+        let (what, found) = match shape {
+            _ if READ.contains(&base) => ("rows of", shape.last().filter(|_| shape.len() > 1)),
+            [.., rows, _] if WRITTEN.contains(&base) => ("as many rows as", Some(rows)),
+            [len] if NORMS.contains(&base) => ("a vector of", Some(len)),
+            _ if WRITTEN.contains(&base) || NORMS.contains(&base) => ("the dimensions of", None),
+            _ => return Ok(()),
+        };
+        if found == Some(&width) {
+            return Ok(());
+        }
+        let expected = format!("{what} the hidden size, {width}");
+        Err(ErrorKind::TensorShape { expected: expected.into(), found: format!("{shape:?}").into() }.into())
     }
 
     fn push(&mut self, name: String, shape: Vec<u64>, content: Content) -> Result<(), Error> {
@@ -240,6 +314,13 @@ impl<'m> Builder<'m> {
         let mut shape = vec![views.len() as u64];
         shape.extend(first);
         self.add_named(name, shape, views, Change::Nothing)
+    }
+
+    /// Says why the reference implementation would stop.
+    pub(crate) fn note(&mut self, why: &'static str) {
+        if !self.notes.contains(&why) {
+            self.notes.push(why);
+        }
     }
 
     /// Sets a key that comes before those of the parameters.

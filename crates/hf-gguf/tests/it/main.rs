@@ -5,3 +5,4 @@
 
 mod folder;
 mod folders;
+mod refusals;

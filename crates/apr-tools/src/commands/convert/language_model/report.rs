@@ -48,8 +48,12 @@ pub(super) fn print(made: &Made<'_>, console: &mut Console) -> Result<(), Failur
             tensors: model.tensors.len() as u64,
             overflowed: flaws.overflowed,
             not_finite: flaws.not_finite,
+            notes: model.conversion.notes(),
             files: parts.collect(),
         });
+    }
+    for note in model.conversion.notes() {
+        console.remark(format_args!("llama.cpp's converter stops on this folder: {note}"));
     }
     if flaws.overflowed > 0 {
         console.remark(format_args!(
@@ -87,6 +91,7 @@ struct ConversionReport<'a> {
     tensors: u64,
     overflowed: u64,
     not_finite: u64,
+    notes: &'a [&'static str],
     files: Vec<FileRow<'a>>,
 }
 

@@ -1,0 +1,278 @@
+//! What is refused, with its code, and what the reference implementation refuses and is converted.
+
+use hf_gguf::{Conversion, Error, Options, PartFormat, Parts, SourceTensor, Texts};
+use serde_json::{Value, json};
+use tensor_dtype::Dtype;
+
+use crate::folder::{Folder, vectors};
+
+/// A folder of the vectors, to be changed.
+struct Changed {
+    texts: Texts,
+    config: Value,
+    files: Vec<String>,
+    tables: Vec<Vec<SourceTensor>>,
+}
+
+impl Changed {
+    fn of(name: &str) -> Self {
+        let folder = Folder::open(&vectors().join(name));
+        let config = serde_json::from_slice(folder.texts.get("config.json").unwrap()).unwrap();
+        Self { config, files: folder.parts.files.clone(), texts: folder.texts, tables: folder.tables }
+    }
+
+    fn set(mut self, name: &str, value: Value) -> Self {
+        self.config[name] = value;
+        self
+    }
+
+    fn without(mut self, name: &str) -> Self {
+        self.config.as_object_mut().unwrap().remove(name);
+        self
+    }
+
+    fn text(mut self, name: &str, text: &str) -> Self {
+        self.texts.insert(name, text.into());
+        self
+    }
+
+    fn tensor(mut self, name: &str, dtype: Dtype, shape: &[u64]) -> Self {
+        self.tables[0].push(SourceTensor { name: name.into(), dtype, shape: shape.into() });
+        self
+    }
+
+    fn each(mut self, mut change: impl FnMut(&mut SourceTensor)) -> Self {
+        self.tables.iter_mut().flatten().for_each(&mut change);
+        self
+    }
+
+    fn removed(mut self, part: &str) -> Self {
+        self.tables.iter_mut().for_each(|table| table.retain(|tensor| !tensor.name.contains(part)));
+        self
+    }
+
+    fn convert(mut self) -> Result<Conversion, Error> {
+        self.texts.insert("config.json", self.config.to_string().into_bytes());
+        let parts = Parts::find(&self.texts, self.files.iter().map(String::as_str))?;
+        Conversion::new(&self.texts, &parts, &self.tables, &Options::default())
+    }
+
+    fn code(self) -> &'static str {
+        match self.convert() {
+            Ok(_) => "converted",
+            Err(error) => {
+                assert!(error.entry().is_some_and(|entry| !entry.meaning.is_empty()), "{error}");
+                error.code()
+            }
+        }
+    }
+}
+
+fn llama() -> Changed {
+    Changed::of("Tiny-Llama2-110K-Chat")
+}
+
+#[test]
+fn configurations_that_contradict_themselves_are_refused() {
+    let huge = json!(1_000_000_000);
+    let cases = [
+        (llama().set("architectures", json!([])), "hg-config-missing"),
+        (llama().set("architectures", json!(["ResNet"])), "hg-architecture"),
+        (llama().set("num_hidden_layers", huge.clone()), "hg-config-value"),
+        (llama().set("num_hidden_layers", json!(-1)), "hg-config-value"),
+        (llama().set("num_hidden_layers", json!(2.5)), "hg-config-value"),
+        (llama().set("num_hidden_layers", json!(1)), "hg-tensor-name"),
+        (llama().set("hidden_size", json!(-48)), "hg-config-value"),
+        (llama().set("rms_norm_eps", json!("small")), "hg-config-value"),
+        (llama().set("num_attention_heads", json!(0)), "hg-tensor-shape"),
+        (llama().set("num_attention_heads", json!(7)), "hg-tensor-shape"),
+        (llama().set("num_key_value_heads", json!([4])), "hg-config-value"),
+        (llama().set("max_position_embeddings", json!("long")), "hg-config-value"),
+        (llama().set("rope_scaling", json!({"type": "yarn", "factor": 2.0})), "hg-config-missing"),
+        (llama().set("rope_scaling", json!({"type": "linear", "factor": "2"})), "hg-config-value"),
+        (
+            llama().set("head_dim", huge.clone()).set("rope_scaling", json!({"rope_type": "llama3"})),
+            "hg-config-value",
+        ),
+        (llama().set("quantization", json!({"group_size": 64, "bits": 4})), "hg-quantization"),
+        (llama().set("quantization_config", json!({"quant_method": "awq"})), "hg-quantization"),
+        (llama().set("quantization_config", json!({"quant_method": "gptq", "bits": 3})), "hg-quantization"),
+        (
+            llama().set("quantization_config", json!({"quant_method": "fp8", "weight_block_size": [0, -1]})),
+            "hg-quantization",
+        ),
+        (Changed::of("phi3-longrope").set("partial_rotary_factor", json!(0.5)), "hg-rope-factors"),
+        (Changed::of("qwen3").set("scoring_func", json!("tanh")), "hg-config-value"),
+        (Changed::of("mixtral").set("num_local_experts", json!(3)), "hg-expert"),
+        (Changed::of("mixtral").set("num_local_experts", huge), "hg-incomplete"),
+        (Changed::of("deepseek2-lite").set("v_head_dim", json!(17)), "hg-tensor-shape"),
+        (Changed::of("falcon-7b-style").set("num_kv_heads", json!(3)), "hg-tensor-shape"),
+        (Changed::of("gptneox").set("num_attention_heads", json!(5)), "hg-tensor-shape"),
+        (Changed::of("nomic-bert").set("prenorm", json!(true)), "hg-config-value"),
+        (Changed::of("nomic-bert").set("n_positions", json!(4096)), "hg-config-value"),
+        (Changed::of("bert-embedding").text("1_Pooling/config.json", "{}"), "hg-pooling"),
+        (Changed::of("gemma3").set("attn_logit_softcapping", json!(50.0)), "hg-config-value"),
+    ];
+    for (idx, (folder, code)) in cases.into_iter().enumerate() {
+        assert_eq!(folder.code(), code, "case {idx}");
+    }
+}
+
+#[test]
+fn tensors_that_do_not_belong_are_refused() {
+    let f16 = Dtype::F16;
+    let cases = [
+        (llama().tensor("model.layers.0.self_attn.q_extra.weight", f16, &[4, 4]), "hg-tensor-name"),
+        (llama().tensor("model.layers.2.input_layernorm.weight", f16, &[48]), "hg-tensor-name"),
+        (llama().tensor("model.layers.00.input_layernorm.weight", f16, &[48]), "hg-tensor-name"),
+        (
+            llama().tensor("model.layers.99999999999999999999.input_layernorm.weight", f16, &[48]),
+            "hg-tensor-name",
+        ),
+        (llama().tensor("model.layers.0.mlp.up_proj.qweight", Dtype::I32, &[4, 4]), "hg-leftover"),
+        (llama().tensor("model.layers.0.mlp.up_proj.weight.absmax", Dtype::F32, &[4]), "hg-leftover"),
+        (llama().tensor("model.norm.weight", f16, &[48]), "hg-duplicate-tensor"),
+        (llama().tensor("norm.weight", f16, &[48]), "hg-same-name"),
+        (llama().tensor("extra.weight", Dtype::U16, &[48]), "hg-source-type"),
+        (llama().tensor("extra.weight", f16, &[1 << 40, 1 << 40]), "hg-elements"),
+        (llama().tensor("extra.weight", f16, &[u64::MAX, 2, 0]), "hg-elements"),
+        (llama().each(|tensor| tensor.shape.reverse()), "hg-tensor-shape"),
+        (llama().each(|tensor| tensor.shape.clear()), "hg-tensor-shape"),
+        (Changed::of("mixtral").removed("experts.1.w2"), "hg-incomplete"),
+        (
+            Changed::of("mixtral").each(|tensor| {
+                if tensor.name.ends_with("0.block_sparse_moe.experts.1.w2.weight") {
+                    tensor.shape.reverse();
+                }
+            }),
+            "hg-group-shape",
+        ),
+        (
+            Changed::of("mixtral").tensor("model.layers.0.block_sparse_moe.experts.9.w1.weight", f16, &[1]),
+            "hg-expert",
+        ),
+        (
+            Changed::of("mixtral").tensor("model.layers.0.block_sparse_moe.experts.1.w7.weight", f16, &[1]),
+            "hg-tensor-name",
+        ),
+        (
+            Changed::of("mixtral").tensor(
+                "model.layers.0.block_sparse_moe.experts.18446744073709551616.w1.weight",
+                f16,
+                &[1],
+            ),
+            "hg-tensor-name",
+        ),
+        (
+            Changed::of("qwen2moe").tensor("model.layers.0.mlp.experts.gate_up_proj", f16, &[2, 3, 4]),
+            "hg-tensor-shape",
+        ),
+        (
+            Changed::of("qwen2moe").tensor("model.layers.0.mlp.experts.gate_up_proj", f16, &[]),
+            "hg-tensor-shape",
+        ),
+        (Changed::of("gpt2").each(|tensor| tensor.shape.push(1)), "hg-tensor-shape"),
+        (Changed::of("deepseek2-lite").each(|tensor| tensor.shape.insert(0, 3)), "hg-tensor-shape"),
+    ];
+    for (idx, (folder, code)) in cases.into_iter().enumerate() {
+        assert_eq!(folder.code(), code, "case {idx}");
+    }
+}
+
+#[test]
+fn quantized_tensors_have_to_fit_each_other() {
+    let fp8 = || {
+        let is_matrix = |tensor: &SourceTensor| tensor.name.ends_with("mlp.up_proj.weight");
+        let folder = llama().each(|tensor| {
+            if is_matrix(tensor) {
+                tensor.dtype = Dtype::F8E4M3;
+            }
+        });
+        folder.set("quantization_config", json!({"quant_method": "fp8", "weight_block_size": [32, 32]}))
+    };
+    let scale = |layer: u32, shape: &[u64]| {
+        fp8().tensor(&format!("model.layers.{layer}.mlp.up_proj.weight_scale_inv"), Dtype::F32, shape)
+    };
+    assert_eq!(scale(0, &[3, 2]).code(), "converted");
+    assert_eq!(scale(0, &[2, 2]).code(), "hg-quantized-shape");
+    assert_eq!(scale(0, &[3, 2, 1]).code(), "hg-quantized-shape");
+    assert_eq!(scale(0, &[]).code(), "hg-quantized-shape");
+    assert_eq!(scale(7, &[3, 2]).code(), "hg-missing-tensor");
+
+    let gptq = |shapes: [&[u64]; 4]| {
+        let mut folder = llama()
+            .removed("layers.0.mlp.up_proj")
+            .set("quantization_config", json!({"quant_method": "gptq", "bits": 4}));
+        let parts =
+            [("qweight", Dtype::I32), ("qzeros", Dtype::I32), ("scales", Dtype::F16), ("g_idx", Dtype::I32)];
+        for ((part, dtype), shape) in parts.into_iter().zip(shapes) {
+            folder = folder.tensor(&format!("model.layers.0.mlp.up_proj.{part}"), dtype, shape);
+        }
+        folder.code()
+    };
+    assert_eq!(gptq([&[6, 96], &[3, 12], &[3, 96], &[48]]), "converted");
+    assert_eq!(gptq([&[6, 96], &[3, 12], &[3, 96], &[47]]), "hg-quantized-shape");
+    assert_eq!(gptq([&[6, 96], &[2, 12], &[3, 96], &[48]]), "hg-quantized-shape");
+    assert_eq!(gptq([&[1 << 63, 96], &[3, 12], &[3, 96], &[48]]), "hg-elements");
+}
+
+#[test]
+fn indexes_that_do_not_fit_are_refused() {
+    let index = |map: Value| {
+        llama().text("model.safetensors.index.json", &json!({"weight_map": map}).to_string()).code()
+    };
+    assert_eq!(index(json!({})), "hg-no-tensors");
+    assert_eq!(index(json!([])), "hg-index");
+    assert_eq!(index(json!({"a": 1})), "hg-index");
+    for path in ["../model.safetensors", "/etc/passwd", "a/b.safetensors", "..", "", "a\\b", "a\0b"] {
+        assert_eq!(index(json!({"a": path})), "hg-index", "{path}");
+    }
+    assert_eq!(index(json!({"a": "model-2.safetensors"})), "hg-missing-file");
+    assert_eq!(index(json!({"model.norm.weight": "model.safetensors"})), "hg-not-indexed");
+    let mut all: Value = json!({"more": "model.safetensors"});
+    llama().tables[0].iter().for_each(|tensor| all[&tensor.name] = json!("model.safetensors"));
+    assert_eq!(index(all), "hg-indexed-tensor");
+    assert_eq!(llama().text("model.safetensors.index.json", "[").code(), "hg-json");
+    assert_eq!(Parts::find(&Texts::new("x"), ["readme.txt"]).unwrap_err().code(), "hg-no-tensors");
+    let parts =
+        Parts::find(&Texts::new("x"), ["pytorch_model-2.bin", "pytorch_model-1.bin", "model.onnx"]).unwrap();
+    assert_eq!(
+        (parts.format, parts.files.join(" ")),
+        (PartFormat::Pickle, "pytorch_model-1.bin pytorch_model-2.bin".into())
+    );
+}
+
+/// What `docs/hf-gguf.md` lists: sound models on which the reference implementation stops.
+#[test]
+fn models_on_which_the_reference_stops_are_converted() {
+    let notes = |folder: Changed| {
+        let conversion = folder.convert().unwrap();
+        assert_eq!(conversion.notes().len(), 1);
+        conversion
+    };
+    let context = |conversion: &Conversion| {
+        conversion.keys().get("gpt2.context_length").and_then(|value| value.as_u32())
+    };
+    assert_eq!(context(&notes(Changed::of("gpt2").without("n_ctx"))), Some(128));
+    let masked = Changed::of("gpt2")
+        .tensor("transformer.h.0.attn.bias", Dtype::Bool, &[1, 1, 128, 128])
+        .tensor("transformer.h.0.attn.masked_bias", Dtype::F32, &[]);
+    assert_eq!(notes(masked).outputs().len(), 28);
+    let falcon = notes(Changed::of("falcon-7b-style").without("num_kv_heads"));
+    assert_eq!(falcon.keys().get("falcon.attention.head_count_kv").and_then(|value| value.as_u32()), Some(1));
+
+    let mut stablelm = Changed::of("stablelm");
+    for layer in 0..2 {
+        for (part, head) in ["q", "k"].into_iter().flat_map(|part| (0..4).map(move |head| (part, head))) {
+            let name = format!("model.layers.{layer}.self_attn.{part}_layernorm.norms.{head}.weight");
+            stablelm = stablelm.tensor(&name, Dtype::F16, &[16]);
+        }
+    }
+    let stablelm = notes(stablelm);
+    let norm = stablelm.outputs().iter().find(|output| output.name == "blk.1.attn_k_norm.weight").unwrap();
+    assert_eq!((&norm.shape[..], norm.dtype), (&[4, 16][..], Dtype::F32));
+
+    let decoder = Changed::of("t5").set("num_decoder_layers", json!(3));
+    let more = decoder.tensor("decoder.block.2.layer.0.SelfAttention.q.weight", Dtype::Bf16, &[48, 48]);
+    assert_eq!(notes(more).outputs().len(), 53);
+}
