@@ -15,6 +15,7 @@ mod foreign_oracle;
 mod fuzz;
 mod ggml;
 mod gguf;
+mod hf_gguf;
 mod interrupt;
 mod json;
 mod layers;
@@ -211,6 +212,11 @@ const TASKS: &[Task] = &[
         name: "foreign-speed",
         run: foreign_oracle::speed,
         help: "[ROUNDS]  `apr convert` of 2 GiB of PyTorch and ONNX beside torch.load and save_file: time and memory",
+    },
+    Task {
+        name: "hf-gguf",
+        run: hf_gguf::run,
+        help: "[COUNT] [FAMILY...]  llama.cpp's converter and `apr convert` beside each other on random model folders",
     },
     Task {
         name: "scanners",

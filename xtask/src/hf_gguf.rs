@@ -1,0 +1,96 @@
+//! `hf-gguf`: llama.cpp's converter and `apr convert` turn the same random model folders into GGUF, byte for byte.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::process::{command, step};
+use crate::python::{self, Packages, environment};
+use crate::python_package::TORCH;
+use crate::task::{Failure, Outcome, Session, skipped};
+use crate::workspace::build_release;
+
+const WRITER: &str = "xtask/oracles/write_hf.py";
+const JUDGE: &str = "xtask/judge_hf.py";
+const VECTORS: &str = "crates/conformance/vectors/hf";
+
+/// The package whose source has llama.cpp with its converter.
+const SOURCE: &str = "llama-cpp-python==0.3.36";
+
+/// Folders of each family unless told.
+const COUNT: &str = "10";
+
+/// Makes a failure repeatable.
+const SEED: &str = "1";
+
+static PACKAGES: [Packages; 2] = [
+    Packages { names: TORCH, check: "import torch", variables: &[] },
+    Packages {
+        names: &[
+            "transformers==4.57.6",
+            "numpy==2.2.6",
+            "protobuf==4.25.9",
+            // The next version needs a newer protobuf than the converter.
+            "sentencepiece==0.2.0",
+            "safetensors",
+            "pyyaml",
+            "tqdm",
+            // The source distribution is looked at with them.
+            "scikit-build-core",
+            "pathspec",
+            "cmake",
+        ],
+        check: "import importlib.metadata as m, transformers, sentencepiece\n\
+            versions = [m.version(name) for name in ('transformers', 'sentencepiece')]\n\
+            assert versions == ['4.57.6', '0.2.0']",
+        variables: &[],
+    },
+];
+
+/// Compares, with as many folders of each family as the first argument says, and of the families after it.
+pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
+    let (count, families) = match args {
+        [count, families @ ..] if count.parse::<u32>().is_ok() => (count.as_str(), families),
+        families => (COUNT, families),
+    };
+    python::require(session)?;
+    let folder = session.scratch("hf-gguf");
+    let environment_folder = folder.join("python");
+    let mut python = Err("no packages".to_owned());
+    for packages in &PACKAGES {
+        python = environment(session, &environment_folder, packages)?;
+        if python.is_err() {
+            break;
+        }
+    }
+    let python = python.map_err(skipped)?;
+    let source = converter(session, &python, &folder)?;
+    let files = folder.join("files");
+    if files.exists() {
+        fs::remove_dir_all(&files).map_err(|error| format!("{}: {error}", files.display()))?;
+    }
+    let mut writer = command(session, &python, &["-W", "ignore", WRITER]);
+    step(writer.arg(source).arg(VECTORS).arg(&files).args([count, SEED]).args(families))?;
+    let apr = build_release(session)?;
+    step(command(session, "python3", &["-I", JUDGE]).arg(apr).arg(files))
+}
+
+/// The folder of llama.cpp's source, from the registry if it is not there.
+fn converter(session: &Session, python: &Path, folder: &Path) -> Result<PathBuf, Failure> {
+    const EXTRACT: &str = "import sys, tarfile, pathlib\n\
+        archive = next(pathlib.Path(sys.argv[1]).glob('llama_cpp_python-*.tar.gz'))\n\
+        with tarfile.open(archive) as tar:\n    \
+            tar.extractall(sys.argv[2], filter='data')\n\
+        next(pathlib.Path(sys.argv[2]).glob('llama_cpp_python-*')).rename(sys.argv[3])";
+    let source = folder.join("source");
+    let converter = source.join("vendor/llama.cpp");
+    if converter.join("convert_hf_to_gguf.py").exists() {
+        return Ok(converter);
+    }
+    let download = folder.join("download");
+    let words = ["-m", "pip", "download", "--quiet", "--no-input", "--no-deps", "--no-build-isolation"];
+    let mut pip = command(session, python, &words);
+    pip.args(["--no-binary", "llama-cpp-python", SOURCE, "--dest"]).arg(&download);
+    step(&mut pip).map_err(|why| skipped(format!("{SOURCE} cannot be downloaded ({why})")))?;
+    step(command(session, python, &["-I", "-c", EXTRACT]).arg(&download).arg(folder).arg(&source))?;
+    Ok(converter)
+}
