@@ -75,6 +75,12 @@ impl Model {
         &self.aliases
     }
 
+    /// Position of a tensor or second name among all names, in the order of the file: second names have no other trace of theirs.
+    #[must_use]
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.names.position(name)
+    }
+
     /// What is no tensor and has a form in JSON, by its path: names and JSON values.
     #[must_use]
     pub fn entries(&self) -> &[(String, String)] {

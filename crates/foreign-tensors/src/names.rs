@@ -1,6 +1,7 @@
 //! Names of tensors: unique, and chosen or left out by the caller.
 
 use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
 use alloc::string::String;
 
 use located_error::Subject;
@@ -59,10 +60,16 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
 /// The names so far.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    taken: BTreeMap<String, ()>,
+    /// With the number of names that were there before.
+    taken: BTreeMap<String, usize>,
 }
 
 impl Names {
+    /// How many names were there before this one.
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.taken.get(name).copied()
+    }
+
     /// Whether the name is taken.
     #[cfg(any(feature = "onnx", feature = "tflite"))]
     pub(crate) fn contains(&self, name: &str) -> bool {
@@ -75,9 +82,13 @@ impl Names {
     ///
     /// [`ErrorKind::DuplicateName`].
     pub(crate) fn take(&mut self, name: &str) -> Result<(), Error> {
-        match self.taken.insert(name.into(), ()) {
-            None => Ok(()),
-            Some(()) => Err(Error::from(ErrorKind::DuplicateName {}).of(Subject::tensor(name))),
+        let position = self.taken.len();
+        match self.taken.entry(name.into()) {
+            Entry::Vacant(entry) => {
+                entry.insert(position);
+                Ok(())
+            }
+            Entry::Occupied(_) => Err(Error::from(ErrorKind::DuplicateName {}).of(Subject::tensor(name))),
         }
     }
 }
@@ -107,6 +118,8 @@ mod tests {
         let mut names = Names::default();
         names.take("a").unwrap();
         assert_eq!(names.take("a").unwrap_err().code(), "ft-duplicate-name");
+        names.take("0").unwrap();
+        assert_eq!((names.position("a"), names.position("0"), names.position("b")), (Some(0), Some(1), None));
     }
 
     #[cfg(feature = "hdf5")]

@@ -8,7 +8,7 @@ use tensor_dtype::TensorType;
 
 use crate::error::{CODE_NOT_CARRIED, Failure};
 use crate::file_digest::sha256;
-use crate::input::{Model, Rules, Tensor};
+use crate::input::{Contents, Model, Rules, Tensor};
 use crate::output::Run;
 use crate::terminal::Console;
 
@@ -55,7 +55,7 @@ impl Folder {
     ///
     /// If one cannot be listed.
     pub(super) fn tensors(&self) -> Result<Vec<Vec<Tensor<'_>>>, Failure> {
-        self.models.iter().map(Model::tensors).collect()
+        self.models.iter().map(in_order).collect()
     }
 
     /// Their tables.
@@ -113,6 +113,16 @@ impl Folder {
             ("apr.convert.source.sha256", lines.join("\n")),
         ])
     }
+}
+
+/// The tensors of a file in its order.
+fn in_order(model: &Model) -> Result<Vec<Tensor<'_>>, Failure> {
+    let mut tensors = model.tensors()?;
+    if let Contents::Foreign(file) = model.contents() {
+        // Second names of tensors follow the first ones, wherever the file has them.
+        tensors.sort_by_key(|tensor| file.model().position(tensor.name()));
+    }
+    Ok(tensors)
 }
 
 /// The name of a folder, however it was named.
