@@ -23,6 +23,7 @@ mod inputs;
 #[cfg(target_os = "linux")]
 mod interruption;
 mod keys;
+mod language_models;
 mod licenses;
 #[cfg(target_os = "linux")]
 mod memory;

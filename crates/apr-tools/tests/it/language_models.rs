@@ -1,0 +1,166 @@
+//! Model folders that become GGUF files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gguf_core::{Entry, Gguf};
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+/// Folders of the vectors whose tokenizers are known: shards, a pickle, experts, shifted norms, several kinds of layers.
+const FOLDERS: [&str; 5] = ["Mistral-Mini-0.1-Instruct", "llama-from-bin", "mixtral", "gemma2", "t5"];
+
+fn vector(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/hf").join(name)
+}
+
+fn converted(sandbox: &Sandbox, args: &[&str]) -> Value {
+    let (exit, report) = sandbox.json(&[&["convert"], args].concat());
+    assert_eq!(exit, 0, "{args:?}\n{report:#}");
+    report
+}
+
+#[test]
+fn types_of_quantize_are_those_of_two_steps() {
+    let sandbox = Sandbox::empty();
+    for name in FOLDERS {
+        let folder = vector(name);
+        let folder = folder.to_str().unwrap();
+        converted(&sandbox, &[folder, "f32.gguf", "-t", "f32", "--no-provenance", "--force"]);
+        for target in ["q4_k_m", "Q5_0", "iq4_nl", "q2_k"] {
+            converted(&sandbox, &[folder, "one.gguf", "-t", target, "--no-provenance", "--force"]);
+            let words =
+                ["quantize", "f32.gguf", "-t", target, "-o", "two.gguf", "--no-provenance", "--force"];
+            assert_eq!(sandbox.run(&words).exit, 0, "{name} {target}");
+            assert!(sandbox.read("one.gguf") == sandbox.read("two.gguf"), "{name} {target}");
+        }
+    }
+}
+
+#[test]
+fn importance_is_that_of_quantize() {
+    let sandbox = Sandbox::empty();
+    let folder = vector("mixtral");
+    let folder = folder.to_str().unwrap();
+    converted(&sandbox, &[folder, "f32.gguf", "-t", "f32", "--no-provenance"]);
+    let mut importance = Vec::new();
+    let mut put = |number: i32| importance.extend(number.to_le_bytes());
+    put(1);
+    let name = "blk.0.attn_q.weight";
+    put(name.len() as i32);
+    importance.extend(name.as_bytes());
+    let mut put = |number: i32| importance.extend(number.to_le_bytes());
+    put(1);
+    put(32);
+    importance.extend((1..=32).flat_map(|weight| (weight as f32).to_le_bytes()));
+    sandbox.write("i.dat", &importance);
+    let options = ["-t", "q4_0", "--imatrix", "i.dat", "--no-provenance"];
+    converted(&sandbox, &[&[folder, "one.gguf"], &options[..]].concat());
+    converted(&sandbox, &[folder, "plain.gguf", "-t", "q4_0", "--no-provenance"]);
+    assert_eq!(sandbox.run(&[&["quantize", "f32.gguf", "-o", "two.gguf"], &options[..]].concat()).exit, 0);
+    assert!(sandbox.read("one.gguf") == sandbox.read("two.gguf"));
+    assert!(sandbox.read("one.gguf") != sandbox.read("plain.gguf"));
+}
+
+#[test]
+fn what_is_recorded_comes_last() {
+    let sandbox = Sandbox::with_models();
+    converted(&sandbox, &["llama", "plain.gguf", "--no-provenance"]);
+    converted(&sandbox, &["llama", "recorded.gguf"]);
+    let (recorded, plain) = (sandbox.read("recorded.gguf"), sandbox.read("plain.gguf"));
+    let (recorded, plain) = (Gguf::from_bytes(&recorded).unwrap(), Gguf::from_bytes(&plain).unwrap());
+    let added: Vec<_> = recorded.entries()[plain.entries().len()..].iter().map(Entry::key).collect();
+    assert_eq!(added, ["apr.convert.tool", "apr.convert.options", "apr.convert.source.sha256"]);
+    let digests = recorded.get("apr.convert.source.sha256").unwrap();
+    let names: Vec<&str> = digests.as_str().unwrap().lines().map(|line| &line[66..]).collect();
+    assert_eq!(names, ["config.json", "model.safetensors"]);
+}
+
+#[test]
+fn a_model_is_divided_by_tensors_or_bytes() {
+    let sandbox = Sandbox::with_models();
+    let report = converted(&sandbox, &["llama", "out.gguf", "--split-max-tensors", "8"]);
+    let files: Vec<_> = report["files"].as_array().unwrap().iter().map(|file| file["path"].clone()).collect();
+    let name = |number: u32| json!(format!("out-{number:05}-of-00003.gguf"));
+    assert_eq!(files, [name(1), name(2), name(3)]);
+    let first = sandbox.read("out-00001-of-00003.gguf");
+    let number = |key: &str| Gguf::from_bytes(&first).unwrap().get(key).and_then(|value| value.to_u64());
+    assert_eq!(
+        ["no", "count", "tensors.count"].map(|key| number(&format!("split.{key}"))),
+        [Some(0), Some(3), Some(21)]
+    );
+    assert_eq!(sandbox.run(&["unshard", "out-00001-of-00003.gguf", "-o", "joined.gguf"]).exit, 0);
+    let report =
+        converted(&sandbox, &["llama", "b.gguf", "--split-max-size", "50K", "--no-tensor-first-split"]);
+    let tensors: Vec<_> =
+        report["files"].as_array().unwrap().iter().map(|file| file["tensors"].clone()).collect();
+    assert_eq!(tensors.iter().filter_map(Value::as_u64).sum::<u64>(), 21);
+    assert_eq!(tensors[0], 0);
+    // Nothing is replaced unless all may be.
+    fs::remove_file(sandbox.path("out-00001-of-00003.gguf")).unwrap();
+    let (exit, report) = sandbox.json(&["convert", "llama", "out.gguf", "--split-max-tensors", "8"]);
+    assert_eq!((exit, &report["error"]["code"]), (2, &json!("cli-output-exists")));
+    assert!(!sandbox.path("out-00001-of-00003.gguf").exists());
+}
+
+#[test]
+fn nothing_is_written_where_something_is_refused() {
+    let sandbox = Sandbox::with_models();
+    let before = sandbox.listing();
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["llama", "o.gguf", "-t", "q9"], 2, "cv-target"),
+        (&["llama", "o.gguf", "-t", "iq2_xs"], 2, "cv-read-only-target"),
+        (&["llama", "o.gguf", "--select", "*"], 2, "cli-usage"),
+        (&["llama", "o.gguf", "--order", "given"], 2, "cli-usage"),
+        (&["llama", "-", "--format", "gguf", "--split-max-tensors", "9", "--dry-run"], 2, "cli-usage"),
+        (&["model.safetensors", "o.gguf", "-t", "f16"], 2, "cli-usage"),
+        (&["llama", "o.safetensors", "--no-provenance"], 2, "cli-usage"),
+        (&["llama", "o.gguf", "-t", "q4_0", "--imatrix", "rows.csv"], 3, "cv-importance"),
+        (&["llama", "model.gguf"], 2, "cli-output-exists"),
+    ];
+    for (args, exit, code) in cases {
+        let (found, report) = sandbox.json(&[&["convert"], *args].concat());
+        assert_eq!((found, &report["error"]["code"]), (*exit, &json!(code)), "{args:?}\n{report:#}");
+    }
+    fs::write(sandbox.path("llama/config.json"), r#"{"architectures": ["ResNet"]}"#).unwrap();
+    let (exit, report) = sandbox.json(&["convert", "llama", "o.gguf"]);
+    assert_eq!((exit, &report["error"]["code"]), (6, &json!("hg-architecture")));
+    assert!(report["error"]["help"].as_str().unwrap().contains("--tensors-only"), "{report:#}");
+    fs::write(sandbox.path("llama/config.json"), &before[&sandbox.path("llama/config.json")]).unwrap();
+    assert_eq!(sandbox.listing(), before);
+    // A dry run tells the same sizes as a run.
+    let planned = converted(&sandbox, &["llama", "o.gguf", "--dry-run"]);
+    assert_eq!(sandbox.listing(), before);
+    let written = converted(&sandbox, &["llama", "o.gguf"]);
+    assert_eq!(planned["bytes"], written["bytes"]);
+    assert_eq!(written["bytes"], sandbox.read("o.gguf").len());
+    assert_eq!((&written["architecture"], &written["type"]), (&json!("llama"), &json!("f16")));
+}
+
+#[test]
+fn tensors_alone_keep_their_names() {
+    let sandbox = Sandbox::with_models();
+    assert_eq!(sandbox.run(&["convert", "llama", "o.gguf", "--tensors-only", "--select", "*norm*"]).exit, 0);
+    let file = sandbox.read("o.gguf");
+    let file = Gguf::from_bytes(&file).unwrap();
+    assert_ne!(file.get("general.architecture").and_then(|value| value.as_str()), Some("llama"));
+    assert!(file.tensors().iter().all(|tensor| tensor.name().to_str().unwrap().starts_with("model.")));
+}
+
+#[test]
+fn values_beyond_a_type_are_counted() {
+    let sandbox = Sandbox::with_models();
+    let path = sandbox.path("llama/model.safetensors");
+    let mut file = fs::read(&path).unwrap();
+    let header = st_core::Header::from_bytes(&file, &st_core::ReadOptions::STRICT).unwrap();
+    let range = header.tensor("model.layers.0.mlp.down_proj.weight").unwrap().file_range();
+    // A half float becomes infinite.
+    file[range.start as usize..][..2].copy_from_slice(&0x7c00_u16.to_le_bytes());
+    fs::write(&path, file).unwrap();
+    let report = converted(&sandbox, &["llama", "o.gguf", "-t", "bf16"]);
+    assert_eq!((&report["overflowed"], &report["not_finite"]), (&json!(0), &json!(1)), "{report:#}");
+    let (exit, report) = sandbox.json(&["convert", "llama", "q.gguf", "-t", "q8_0"]);
+    assert_eq!((exit, &report["error"]["code"]), (3, &json!("q-non-finite")), "{report:#}");
+    assert!(!sandbox.path("q.gguf").exists());
+}
