@@ -821,6 +821,43 @@ def nomic_bert() -> Model:
     return model
 
 
+def gpt_oss() -> Model:
+    model = Model("gpt_oss", "qwen3", "gpt_oss", "GptOssForCausalLM")
+    model.ffn = pick.choice([32, 64, 96])
+    model.dims()
+    model.hidden = pick.choice([32, 64])
+    model.head = model.config.get("head_dim") or 16
+    model.set(hidden_size=model.hidden, head_dim=model.head)
+    if maybe():
+        model.set(sliding_window=16)
+    if maybe():
+        model.rope("yarn")
+    experts = pick.randrange(2, 5)
+    model.set(num_local_experts=experts, num_experts_per_tok=2)
+    blocks = maybe(0.7)
+    if blocks:
+        model.set(quantization_config={"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]})
+    model.linear("model.embed_tokens", model.vocab, model.hidden)
+    for layer in range(model.layers):
+        at = f"model.layers.{layer}"
+        model.norm(f"{at}.input_layernorm", model.hidden)
+        model.attention(f"{at}.self_attn", True)
+        model.add(f"{at}.self_attn.sinks", model.heads)
+        model.norm(f"{at}.post_attention_layernorm", model.hidden)
+        model.linear(f"{at}.mlp.router", experts, model.hidden, True)
+        for matrix, rows, columns in (("gate_up_proj", 2 * model.ffn, model.hidden), ("down_proj", model.hidden, model.ffn)):
+            name = f"{at}.mlp.experts.{matrix}"
+            model.add(f"{name}_bias", experts, rows)
+            if blocks:
+                model.add(f"{name}_blocks", experts, rows, columns // 32, 16)
+                model.add(f"{name}_scales", experts, rows, columns // 32)
+            else:
+                model.add(name, experts, columns, rows)
+    model.norm("model.norm", model.hidden)
+    model.linear("lm_head", model.vocab, model.hidden)
+    return model
+
+
 def t5() -> Model:
     encoder = maybe(0.3)
     model = Model("t5", "t5", "t5", "T5EncoderModel" if encoder else "T5ForConditionalGeneration")
@@ -878,7 +915,7 @@ def t5() -> Model:
 
 FAMILIES = [
     llama, mistral, mixtral, qwen2, qwen3, qwen2moe, qwen3moe, gemma, gemma2, gemma3, phi2, phi3, granite, granitemoe, olmo, olmo2,
-    olmoe, starcoder2, gpt2, gptneox, bloom, falcon, mpt, stablelm, deepseek2, bert, xlm_roberta, distilbert, nomic_bert, t5,
+    olmoe, starcoder2, gpt2, gptneox, bloom, falcon, mpt, stablelm, deepseek2, bert, xlm_roberta, distilbert, nomic_bert, gpt_oss, t5,
 ]
 
 
@@ -944,6 +981,10 @@ def write(model: Model, folder: Path) -> None:
     dtype = pick.choice([torch.bfloat16, torch.float16, torch.float32])
     norms = torch.float32 if maybe(0.2) else dtype
     tensors = {name: values(shape, norms if len(shape) < 2 else dtype) for name, shape in model.tensors}
+    for name, shape in model.tensors:
+        if name.endswith(("_blocks", "_scales")):
+            # The greatest exponents give infinities as F32.
+            tensors[name] = torch.from_numpy(numbers.integers(0, 250, shape, dtype=np.uint8))
     if "." in model.tensors[0][0] and model.family in ("llama", "mistral", "qwen2", "qwen3", "deepseek2", "mixtral") and maybe(0.25):
         quantize(model, tensors)
     (folder / "config.json").write_text(json.dumps(model.config))
@@ -952,11 +993,17 @@ def write(model: Model, folder: Path) -> None:
         (folder / name).write_text(text)
     names = list(tensors)
     pick.shuffle(names)
+    has_blocks = any(name.endswith("_blocks") for name in names)
+    if has_blocks:
+        # The converter expects scales right after their blocks, as sorted names have them.
+        names.sort()
     if maybe(0.15):
         torch.save({name: tensors[name] for name in names}, folder / "pytorch_model.bin")
         return
     count = pick.choice([1, 1, 2, 3])
     parts = [names[idx::count] for idx in range(count)]
+    if has_blocks:
+        parts = [list(part) for part in np.array_split(names, count)]
     files = ["model.safetensors"] if count == 1 else [f"model-{idx + 1:05}-of-{count:05}.safetensors" for idx in range(count)]
     for file, part in zip(files, parts):
         save_file({name: tensors[name].contiguous() for name in part}, folder / file)

@@ -5,6 +5,7 @@ mod deepseek;
 mod falcon;
 mod gemma;
 mod gpt2;
+mod gpt_oss;
 mod gptneox;
 mod granite;
 mod llama;
@@ -225,5 +226,6 @@ const ALL: &[&Architecture] = &[
     &olmo::OLMO,
     &olmo::OLMOE,
     &granite::GRANITE_MOE,
+    &gpt_oss::GPT_OSS,
     &phi::PHI2,
 ];

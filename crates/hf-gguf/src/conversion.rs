@@ -14,12 +14,15 @@ use crate::parameters::{LAYERS, Parameters};
 use crate::rope::Rope;
 use crate::tensors::build::{Builder, Built};
 use crate::tensors::input::{Input, Inputs, Values};
-use crate::tensors::output::{Output, OutputType, ParameterCount};
+use crate::tensors::output::{Content, Output, OutputType, ParameterCount};
 use crate::tensors::{Parts, SourceTensor};
 use crate::texts::Texts;
 
 /// The version of the blocks that `general.quantization_version` states.
 const BLOCKS_VERSION: u32 = 2;
+
+/// `general.file_type` of a file with blocks of MXFP4 beside floats.
+const MXFP4_FILE: u32 = 38;
 
 /// What matrices become.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,7 +95,11 @@ impl Conversion {
         keys.set("general.architecture", architecture.name);
         keys.append(early_keys);
         keys.set("general.type", "model");
-        let file_type = output_type.file_type();
+        let has_blocks = outputs.iter().any(|output| matches!(output.content, Content::Blocks { .. }));
+        let file_type = match output_type {
+            OutputType::F32 | OutputType::F16 | OutputType::Bf16 if has_blocks => MXFP4_FILE,
+            _ => output_type.file_type(),
+        };
         let own =
             Parameters::collect(&config, &rope, texts, architecture.name, file_type, architecture.entries)?;
         keys.append(own);

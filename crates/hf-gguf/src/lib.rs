@@ -44,3 +44,4 @@ pub use crate::tensors::view::{Axis, View};
 pub use crate::tensors::{PartFormat, Parts, SourceTensor};
 pub use crate::texts::Texts;
 pub use located_error::Subject;
+pub use tensor_dtype::Dtype;

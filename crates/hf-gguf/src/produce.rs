@@ -13,6 +13,7 @@ use self::gather::Gatherer;
 use crate::error::Error;
 use crate::tensors::input::Input;
 use crate::tensors::output::{Content, Output};
+use crate::tensors::view::View;
 
 /// Elements of a piece: a whole number of blocks of every type.
 const PIECE: u64 = 1 << 18;
@@ -117,6 +118,9 @@ impl Producer {
                 let values = values.get(begin as usize..(begin + len) as usize).unwrap_or_default();
                 return Ok(self.encode(values.to_vec(), output.dtype).map_err(of_tensor)?);
             }
+            Content::Blocks { codes, scales } => {
+                return self.blocks(inputs, (codes, scales), begin, len, read);
+            }
             Content::Views { views, plus_one } => (views, *plus_one),
         };
         // Tensors that are stacked may have different types; most have one.
@@ -135,6 +139,38 @@ impl Producer {
                 done += part;
             }
             first += count;
+        }
+        Ok(())
+    }
+
+    /// Blocks of MXFP4 with their codes in the order of ggml: the first half of them in the lower bits.
+    fn blocks<E: From<Error>>(
+        &mut self,
+        inputs: &[Input],
+        (codes, scales): (&View, &View),
+        begin: u64,
+        len: u64,
+        read: &mut impl FnMut(usize, u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        const CODES: usize = 16;
+        let block_len = Dtype::MXFP4.block_len() as u64;
+        let (first, count) = (begin / block_len, len / block_len);
+        let (Some(of_codes), Some(of_scales)) = (inputs.get(codes.source()), inputs.get(scales.source()))
+        else {
+            return Ok(());
+        };
+        self.raw.clear();
+        self.raw.resize(count as usize * (CODES + 1), 0);
+        let (raw_codes, raw_scales) = self.raw.split_at_mut(count as usize * CODES);
+        self.gatherer.gather(codes, of_codes, first * CODES as u64, raw_codes, read)?;
+        self.gatherer.gather(scales, of_scales, first, raw_scales, read)?;
+        let (out, _) = self.out.as_chunks_mut::<{ CODES + 1 }>();
+        for ((out, codes), scale) in out.iter_mut().zip(raw_codes.as_chunks::<CODES>().0).zip(&*raw_scales) {
+            out[0] = *scale;
+            for (idx, place) in out[1..].iter_mut().enumerate() {
+                let code = |idx: usize| codes[idx / 2] >> (idx % 2 * 4) & 15;
+                *place = code(idx) | code(idx + CODES) << 4;
+            }
         }
         Ok(())
     }

@@ -198,6 +198,15 @@ const CLASSES: &[Class] = &[
         rules: &[Rule::HeadsOfKeys, Rule::ExpertsOfGranite],
     },
     Class {
+        model_type: "gpt_oss",
+        defaults: r#"{"vocab_size":201088,"max_position_embeddings":131072,"hidden_size":2880,"intermediate_size":2880,
+            "num_hidden_layers":36,"num_attention_heads":64,"num_key_value_heads":8,"head_dim":64,"rms_norm_eps":1e-05,
+            "rope_theta":150000.0,"rope_scaling":{"rope_type":"yarn","factor":32.0,"beta_fast":32.0,"beta_slow":1.0,
+            "original_max_position_embeddings":4096},"sliding_window":128,"num_local_experts":128,"num_experts_per_tok":4}"#,
+        names: &[],
+        rules: &[Rule::HeadsOfKeys, Rule::HeadDimIfNone],
+    },
+    Class {
         model_type: "deepseek_v2",
         defaults: r#"{"vocab_size":32000,"max_position_embeddings":2048,"hidden_size":4096,"intermediate_size":11008,
             "num_hidden_layers":32,"num_attention_heads":32,"rms_norm_eps":1e-06,"rope_theta":10000.0,"first_k_dense_replace":0,

@@ -7,6 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use located_error::Subject;
+use tensor_dtype::Dtype;
 
 use super::input::Input;
 use super::output::{Content, Output, OutputType};
@@ -18,6 +19,8 @@ use crate::keys::{Keys, Value};
 use crate::rope::Rope;
 use crate::texts::Texts;
 
+/// Bytes of the codes of a block of MXFP4.
+const CODES: u64 = 16;
 /// Names of tensors that are never made smaller, after the layer.
 const KEPT: &[&str] = &["ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight"];
 /// Those outside of layers.
@@ -119,6 +122,8 @@ pub(crate) struct Builder<'m> {
     notes: Vec<&'static str>,
     /// Tensors that wait for others of their layer: by layer and kind, each with its number.
     groups: BTreeMap<(u64, &'static str), BTreeMap<u64, View>>,
+    /// Tensors that wait for one other.
+    waiting: BTreeMap<(u64, &'static str, &'static str), View>,
 }
 
 impl<'m> Builder<'m> {
@@ -143,6 +148,7 @@ impl<'m> Builder<'m> {
             keys: Keys::new(),
             notes: Vec::new(),
             groups: BTreeMap::new(),
+            waiting: BTreeMap::new(),
         }
     }
 
@@ -174,7 +180,10 @@ impl<'m> Builder<'m> {
             };
             add(&mut self).map_err(|error| error.of(Subject::tensor(name)))?;
         }
-        match self.groups.keys().next() {
+        // Blocks come before all others.
+        self.outputs.sort_by_key(|output| !matches!(output.content, Content::Blocks { .. }));
+        let waiting = self.waiting.keys().next().map(|(layer, kind, _)| (layer, kind));
+        match waiting.or(self.groups.keys().next().map(|(layer, kind)| (layer, kind))) {
             None => Ok(Built { outputs: self.outputs, keys: self.keys, notes: self.notes }),
             Some((layer, part)) => {
                 Err(ErrorKind::IncompleteGroup { layer: *layer, part: (*part).into() }.into())
@@ -302,6 +311,47 @@ impl<'m> Builder<'m> {
             return Ok(());
         }
         self.stack((layer, kind), format!("blk.{layer}.{kind}.weight"))
+    }
+
+    /// The tensor that this one belongs to, if it was seen before; else this one waits for it.
+    pub(crate) fn pair(
+        &mut self,
+        layer: Option<u64>,
+        kind: &'static str,
+        part: &'static str,
+        view: View,
+    ) -> Result<Option<View>, Error> {
+        let layer = layer.filter(|layer| *layer < self.n_layers).ok_or(ErrorKind::UnknownTensor)?;
+        let key = (layer, kind, part);
+        let found = self.waiting.remove(&key);
+        if found.is_none() {
+            self.waiting.insert(key, view);
+        }
+        Ok(found)
+    }
+
+    /// Adds blocks of MXFP4 under the GGUF name of this name: codes `[..., 16]` and scales `[...]`, one for each.
+    pub(crate) fn add_blocks(&mut self, name: &str, codes: View, scales: View) -> Result<(), Error> {
+        let name = self.new_name(name)?;
+        let mut shape = scales.shape();
+        let mut expected = shape.clone();
+        expected.push(CODES);
+        if codes.shape() != expected {
+            return Err(self.shape_error(&codes, format!("{expected:?}")));
+        }
+        let blocks = shape.pop().unwrap_or(1);
+        shape.push(blocks.saturating_mul(Dtype::MXFP4.block_len() as u64));
+        self.check_shape(&name, &shape)?;
+        if !self.names.insert(name.clone()) {
+            return Err(ErrorKind::SameName { name: name.into() }.into());
+        }
+        self.outputs.push(Output {
+            name,
+            shape,
+            dtype: Dtype::MXFP4,
+            content: Content::Blocks { codes, scales },
+        });
+        Ok(())
     }
 
     fn stack(&mut self, group: (u64, &'static str), name: String) -> Result<(), Error> {

@@ -208,6 +208,8 @@ impl Inputs {
             Some("fp8") => self.fp8(settings),
             Some("gptq") => self.gptq(settings),
             Some("compressed-tensors") => self.compressed(settings),
+            // By the one architecture that has it.
+            Some("mxfp4") if config.class().is_ok_and(|class| class == "GptOssForCausalLM") => Ok(()),
             Some(method) => Err(ErrorKind::Quantization { method: method.into() }.into()),
         }
     }

@@ -109,6 +109,13 @@ pub enum Content {
     },
     /// Values that the configuration gives.
     Constant(Vec<f32>),
+    /// Blocks of MXFP4 in the layout of ggml, from those of another.
+    Blocks {
+        /// `[..., 16]` bytes, each with two neighbours.
+        codes: View,
+        /// `[...]` exponents.
+        scales: View,
+    },
 }
 
 impl Output {

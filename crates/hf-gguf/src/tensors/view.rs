@@ -100,6 +100,15 @@ impl View {
         Some(self)
     }
 
+    /// Without an axis of one element; `None` if it has others.
+    pub(crate) fn without(mut self, axis: usize) -> Option<Self> {
+        if self.axes.get(axis)?.len != 1 {
+            return None;
+        }
+        self.axes.remove(axis);
+        Some(self)
+    }
+
     /// The axes with neighbours joined where the elements of the source follow each other, and without those of one element.
     pub(crate) fn joined(&self) -> Vec<Axis> {
         let mut joined: Vec<Axis> = Vec::with_capacity(self.axes.len());

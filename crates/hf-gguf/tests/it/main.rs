@@ -3,6 +3,7 @@
 // Helpers are not seen as tests, but they fail like tests.
 #![allow(clippy::unwrap_used)]
 
+mod blocks;
 mod folder;
 mod folders;
 mod refusals;

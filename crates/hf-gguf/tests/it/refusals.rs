@@ -251,7 +251,7 @@ fn models_on_which_the_reference_stops_are_converted() {
         conversion
     };
     let context = |conversion: &Conversion| {
-        conversion.keys().get("gpt2.context_length").and_then(|value| value.as_u32())
+        conversion.keys().get("gpt2.context_length").and_then(hf_gguf::Value::as_u32)
     };
     assert_eq!(context(&notes(Changed::of("gpt2").without("n_ctx"))), Some(128));
     let masked = Changed::of("gpt2")
@@ -259,7 +259,7 @@ fn models_on_which_the_reference_stops_are_converted() {
         .tensor("transformer.h.0.attn.masked_bias", Dtype::F32, &[]);
     assert_eq!(notes(masked).outputs().len(), 28);
     let falcon = notes(Changed::of("falcon-7b-style").without("num_kv_heads"));
-    assert_eq!(falcon.keys().get("falcon.attention.head_count_kv").and_then(|value| value.as_u32()), Some(1));
+    assert_eq!(falcon.keys().get("falcon.attention.head_count_kv").and_then(hf_gguf::Value::as_u32), Some(1));
 
     let mut stablelm = Changed::of("stablelm");
     for layer in 0..2 {
@@ -275,4 +275,52 @@ fn models_on_which_the_reference_stops_are_converted() {
     let decoder = Changed::of("t5").set("num_decoder_layers", json!(3));
     let more = decoder.tensor("decoder.block.2.layer.0.SelfAttention.q.weight", Dtype::Bf16, &[48, 48]);
     assert_eq!(notes(more).outputs().len(), 53);
+}
+
+/// Every value of every configuration replaced by others, and every shape and type by others: refused or converted, and nothing else.
+#[test]
+fn mutated_folders_are_refused_or_converted() {
+    let others = [
+        json!(null),
+        json!(-1),
+        json!(0),
+        json!(1_000_000_000),
+        json!(4_294_967_295_u32),
+        json!(0.5),
+        json!("x"),
+        json!([]),
+        json!({}),
+        json!(true),
+        json!([1, [2, {"a": 3}]]),
+    ];
+    let names = std::fs::read_dir(vectors().join("expected")).unwrap();
+    let mut turn = 0;
+    for entry in names {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let name = name.strip_suffix(".json").unwrap();
+        let keys: Vec<String> = Changed::of(name).config.as_object().unwrap().keys().cloned().collect();
+        for key in keys {
+            for _ in 0..3 {
+                turn += 1;
+                let _ = Changed::of(name).set(&key, others[turn % others.len()].clone()).convert();
+            }
+        }
+        for step in 1..8 {
+            let mut idx = 0;
+            let folder = Changed::of(name).each(|tensor| {
+                idx += 1;
+                match (idx * step) % 7 {
+                    0 => tensor.shape.reverse(),
+                    1 if step == 3 => tensor.shape.clear(),
+                    2 if step == 4 => tensor.shape.push(0),
+                    3 if step == 5 => tensor.shape.iter_mut().for_each(|len| *len = 1 << 40),
+                    4 if step == 6 => tensor.dtype = Dtype::F8E5M2,
+                    5 if step == 7 => tensor.name.insert(tensor.name.len() / 2, '.'),
+                    _ => {}
+                }
+            });
+            let _ = folder.convert();
+        }
+    }
+    assert!(turn > 1500, "{turn}");
 }
