@@ -196,7 +196,9 @@ fn copy_seeds(vectors: &Path, seeds: &Path) -> std::io::Result<()> {
     }
     fs::create_dir_all(seeds)?;
     let mut found = Vec::new();
-    find_vectors(vectors, vectors.ends_with("tests/data"), &mut found);
+    // Files of a crate and of model folders have no sidecars.
+    let is_folder = vectors.ends_with("tests/data") || vectors.ends_with("vectors/hf");
+    find_vectors(vectors, is_folder, &mut found);
     for (number, vector) in found.iter().enumerate() {
         fs::copy(vector, seeds.join(number.to_string()))?;
     }

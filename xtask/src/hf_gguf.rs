@@ -1,8 +1,9 @@
-//! `hf-gguf`: llama.cpp's converter and `apr convert` turn the same random model folders into GGUF, byte for byte.
+//! `hf-gguf`: llama.cpp's converter and `apr convert` turn the same random model folders into GGUF, byte for byte. `hf-speed`: they are timed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::llama;
 use crate::process::{command, step};
 use crate::python::{self, Packages, environment};
 use crate::python_package::TORCH;
@@ -11,6 +12,7 @@ use crate::workspace::build_release;
 
 const WRITER: &str = "xtask/oracles/write_hf.py";
 const JUDGE: &str = "xtask/judge_hf.py";
+const SPEED: &str = "xtask/hf_speed.py";
 const VECTORS: &str = "crates/conformance/vectors/hf";
 
 /// The package whose source has llama.cpp with its converter.
@@ -52,17 +54,8 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
         [count, families @ ..] if count.parse::<u32>().is_ok() => (count.as_str(), families),
         families => (COUNT, families),
     };
-    python::require(session)?;
     let folder = session.scratch("hf-gguf");
-    let environment_folder = folder.join("python");
-    let mut python = Err("no packages".to_owned());
-    for packages in &PACKAGES {
-        python = environment(session, &environment_folder, packages)?;
-        if python.is_err() {
-            break;
-        }
-    }
-    let python = python.map_err(skipped)?;
+    let python = prepared(session, &folder)?;
     let source = converter(session, &python, &folder)?;
     let files = folder.join("files");
     if files.exists() {
@@ -72,6 +65,39 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     step(writer.arg(source).arg(VECTORS).arg(&files).args([count, SEED]).args(families))?;
     let apr = build_release(session)?;
     step(command(session, "python3", &["-I", JUDGE]).arg(apr).arg(files))
+}
+
+/// Times a conversion beside the converter and the quantizer of llama.cpp: rounds, GiB of the model and where it is written.
+pub(crate) fn speed(session: &mut Session, args: &[String]) -> Outcome {
+    let is_number = |word: &String| word.parse::<f32>().is_ok_and(|number| number > 0.0);
+    if args.len() > 3 || !args.iter().take(2).all(is_number) {
+        return Err(Failure::Usage("`hf-speed` takes a number of rounds, GiB and a folder".to_owned()));
+    }
+    let word = |idx: usize, other: &'static str| args.get(idx).map_or(other, String::as_str);
+    let folder = session.scratch("hf-gguf");
+    let python = prepared(session, &folder)?;
+    let source = converter(session, &python, &folder)?;
+    let quantizer = llama::python(session)?;
+    let place = args.get(2).map_or_else(|| folder.join("speed"), PathBuf::from);
+    fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+    let apr = build_release(session)?;
+    let mut judge = command(session, &python, &[SPEED]);
+    judge.arg(apr).arg(source).arg(quantizer).arg(VECTORS).arg(place);
+    step(judge.args([word(0, "3"), word(1, "4")]))
+}
+
+/// Python with the packages of the converter.
+fn prepared(session: &mut Session, folder: &Path) -> Result<PathBuf, Failure> {
+    python::require(session)?;
+    let environment_folder = folder.join("python");
+    let mut python = Err("no packages".to_owned());
+    for packages in &PACKAGES {
+        python = environment(session, &environment_folder, packages)?;
+        if python.is_err() {
+            break;
+        }
+    }
+    python.map_err(skipped)
 }
 
 /// The folder of llama.cpp's source, from the registry if it is not there.

@@ -1,11 +1,11 @@
 //! `llama`: llama.cpp, built from source, loads and continues what gguf-core and `apr` wrote.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::gguf::write_samples;
 use crate::process::{command, step};
 use crate::python::{self, Packages, environment};
-use crate::task::{Outcome, Session, skipped, without_arguments};
+use crate::task::{Failure, Outcome, Session, skipped, without_arguments};
 use crate::workspace::build_apr;
 
 const JUDGE: &str = "xtask/judge_llama.py";
@@ -24,13 +24,18 @@ const PACKAGES: Packages = Packages {
 /// Writes the models and loads them with llama.cpp, or skips it if it cannot be built.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     without_arguments("llama", args)?;
-    python::require(session)?;
+    let python = python(session)?;
     let folder = session.scratch("llama");
-    eprintln!("llama: the first run compiles llama.cpp, which takes some minutes");
-    let python = environment(session, &folder.join("python"), &PACKAGES)?
-        .map_err(|why| skipped(format!("{why}; needs a C++ compiler as well")))?;
     let models = folder.join("models");
     write_samples(session, "wide_llama", &[Path::new(SMALL), &models])?;
     let apr = build_apr(session)?;
     step(command(session, &python, &["-I", JUDGE]).arg(apr).arg(SMALL).arg(&models))
+}
+
+/// Python with the package.
+pub(crate) fn python(session: &mut Session) -> Result<PathBuf, Failure> {
+    python::require(session)?;
+    eprintln!("llama: the first run compiles llama.cpp, which takes some minutes");
+    environment(session, &session.scratch("llama").join("python"), &PACKAGES)?
+        .map_err(|why| skipped(format!("{why}; needs a C++ compiler as well")))
 }

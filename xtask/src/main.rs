@@ -219,6 +219,11 @@ const TASKS: &[Task] = &[
         help: "[COUNT] [FAMILY...]  llama.cpp's converter and `apr convert` beside each other on random model folders",
     },
     Task {
+        name: "hf-speed",
+        run: hf_gguf::speed,
+        help: "[ROUNDS [GIB [FOLDER]]]  `apr convert` of a model folder beside llama.cpp's converter and quantizer: time and memory",
+    },
+    Task {
         name: "scanners",
         run: scanners::run,
         help: "[ROUNDS]  verdicts and times of `apr scan` beside picklescan, fickling and modelscan",
