@@ -9,6 +9,8 @@ use crate::error::{Error, ErrorKind};
 use crate::json::{Json, Object};
 use crate::texts::Texts;
 
+/// The method of quantization whose blocks are kept.
+pub(crate) const MXFP4: &str = "mxfp4";
 /// Name of the file.
 const FILE: &str = "config.json";
 /// Names under which models of several parts keep the configuration of the language model.
@@ -62,6 +64,11 @@ impl Config {
         let classes = self.get("architectures").and_then(Json::as_array);
         let first = classes.and_then(<[Json]>::first).and_then(Json::as_str);
         first.ok_or_else(|| missing(&["architectures"]))
+    }
+
+    /// How the tensors are quantized, by the `quantization_config`.
+    pub(crate) fn quantization_method(&self) -> Option<&str> {
+        self.get("quantization_config")?.get("quant_method")?.as_str()
     }
 
     /// The value under this name; `None` if there is none or it is null.

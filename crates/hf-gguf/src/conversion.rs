@@ -7,14 +7,14 @@ use gguf_core::GgufBuilder;
 use tensor_dtype::Dtype;
 
 use crate::architecture::{Architecture, text_name};
-use crate::config::Config;
+use crate::config::{Config, MXFP4};
 use crate::error::{Error, ErrorKind};
 use crate::keys::Keys;
 use crate::parameters::{LAYERS, Parameters};
 use crate::rope::Rope;
 use crate::tensors::build::{Builder, Built};
 use crate::tensors::input::{Input, Inputs, Values};
-use crate::tensors::output::{Content, Output, OutputType, ParameterCount};
+use crate::tensors::output::{Output, OutputType, ParameterCount};
 use crate::tensors::{Parts, SourceTensor};
 use crate::texts::Texts;
 
@@ -95,9 +95,9 @@ impl Conversion {
         keys.set("general.architecture", architecture.name);
         keys.append(early_keys);
         keys.set("general.type", "model");
-        let has_blocks = outputs.iter().any(|output| matches!(output.content, Content::Blocks { .. }));
+        let is_mxfp4 = config.quantization_method() == Some(MXFP4);
         let file_type = match output_type {
-            OutputType::F32 | OutputType::F16 | OutputType::Bf16 if has_blocks => MXFP4_FILE,
+            OutputType::F32 | OutputType::F16 | OutputType::Bf16 if is_mxfp4 => MXFP4_FILE,
             _ => output_type.file_type(),
         };
         let own =

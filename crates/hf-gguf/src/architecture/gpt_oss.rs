@@ -5,8 +5,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{Architecture, DECODER, Name};
+use crate::config::MXFP4;
 use crate::error::{Error, ErrorKind};
-use crate::json::Json;
 use crate::parameters::Entry;
 use crate::tensors::build::{Builder, Change, Incoming};
 use crate::tensors::view::View;
@@ -45,9 +45,7 @@ fn split_experts(builder: &mut Builder<'_>, incoming: Incoming) -> Result<(), Er
         Some(kind) => ("down_proj", kind),
         None => ("gate_up_proj", part.strip_prefix("gate_up_proj").ok_or(ErrorKind::UnknownTensor)?),
     };
-    let is_block =
-        builder.config.get("quantization_config").and_then(|settings| settings.get("quant_method"));
-    let is_block = is_block.and_then(Json::as_str) == Some("mxfp4");
+    let has_blocks = builder.config.quantization_method() == Some(MXFP4);
     let new_name = |part: &str, end: &str| format!("{base}.mlp.experts.{part}.{end}");
     match kind {
         "_bias" => {
@@ -65,7 +63,7 @@ fn split_experts(builder: &mut Builder<'_>, incoming: Incoming) -> Result<(), Er
             }
             Ok(())
         }
-        "_blocks" | "_scales" if is_block => {
+        "_blocks" | "_scales" if has_blocks => {
             // Whichever comes first waits.
             let Some(other) = builder.pair(layer, BLOCKS, matrix, view.clone())? else { return Ok(()) };
             let (blocks, scales) = if kind == "_blocks" { (view, other) } else { (other, view) };

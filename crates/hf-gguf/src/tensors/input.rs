@@ -8,7 +8,7 @@ use located_error::Subject;
 use tensor_dtype::Dtype;
 
 use super::SourceTensor;
-use crate::config::Config;
+use crate::config::{Config, MXFP4};
 use crate::error::{Error, ErrorKind};
 use crate::json::Json;
 
@@ -203,15 +203,29 @@ impl Inputs {
     /// tensors that do not belong together.
     pub(crate) fn dequantize(&mut self, config: &Config) -> Result<(), Error> {
         let Some(settings) = config.get("quantization_config") else { return Ok(()) };
-        match settings.get("quant_method").and_then(Json::as_str) {
+        match config.quantization_method() {
             None => Ok(()),
             Some("fp8") => self.fp8(settings),
             Some("gptq") => self.gptq(settings),
             Some("compressed-tensors") => self.compressed(settings),
             // By the one architecture that has it.
-            Some("mxfp4") if config.class().is_ok_and(|class| class == "GptOssForCausalLM") => Ok(()),
+            Some(MXFP4) if config.class().is_ok_and(|class| class == "GptOssForCausalLM") => self.mxfp4(),
             Some(method) => Err(ErrorKind::Quantization { method: method.into() }.into()),
         }
+    }
+
+    /// Checks that codes and scales are bytes. The architecture puts them together.
+    fn mxfp4(&self) -> Result<(), Error> {
+        for (name, input) in
+            self.iter().filter(|(name, _)| name.ends_with("_blocks") || name.ends_with("_scales"))
+        {
+            if let Values::Stored { dtype, .. } = input.values
+                && dtype != Dtype::U8
+            {
+                return Err(Error::from(ErrorKind::SourceType { dtype }).of(Subject::tensor(name)));
+            }
+        }
+        Ok(())
     }
 
     fn fp8(&mut self, settings: &Json) -> Result<(), Error> {

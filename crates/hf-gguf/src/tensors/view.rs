@@ -157,6 +157,6 @@ mod tests {
         assert_eq!((view.clone().slice(0, 1, 3), view.clone().swap(0, 2)), (None, None));
         assert_eq!(view.split(1, &[2, 2]), None);
         assert_eq!(elements(&View::new(0, &[])), [0]);
-        assert_eq!(elements(&View::new(0, &[0, 4])), []);
+        assert!(elements(&View::new(0, &[0, 4])).is_empty());
     }
 }
