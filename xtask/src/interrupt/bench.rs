@@ -107,7 +107,8 @@ impl Bench {
         let bench = Self { program, root };
         let made =
             ["in", "work", "tmp"].iter().try_for_each(|name| fs::create_dir_all(bench.root.join(name)));
-        made.and_then(|()| write_inputs(&bench.root.join("in"))).map_err(|error| error.to_string())?;
+        made.and_then(|()| write_inputs(session.root(), &bench.root.join("in")))
+            .map_err(|error| error.to_string())?;
         for args in SETUP {
             bench.must(args)?;
         }

@@ -18,6 +18,7 @@ pub(crate) struct Command {
 /// All of them.
 pub(crate) const COMMANDS: &[Command] = &[
     file("convert", &["convert", "in/model.safetensors", "OUT"], "out.gguf"),
+    file("convert, a folder", &["convert", "in/folder", "OUT", "--type", "q8_0"], "out.gguf"),
     file("quantize", &["quantize", "in/model.safetensors", "--type", "q8_0", "-o", "OUT"], "out.gguf"),
     file(
         "seal",
@@ -51,6 +52,9 @@ pub(crate) const SETUP: &[&[&str]] = &[
     &["encrypt", "in/words.apr", "-o", "in/locked.apr", "--recipient", "in/reader.key.pub"],
 ];
 
+/// A model folder, from the root of the repository.
+const FOLDER: &str = "crates/conformance/vectors/hf/Tiny-Llama2-110K-Chat";
+
 /// Elements of the tensors of the model, and rows and words of the tables: some 50 to 200 ms of work without optimisation.
 const TENSORS: usize = 8;
 const ELEMENTS: usize = 64 * 1024;
@@ -58,7 +62,12 @@ const ROWS: usize = 4000;
 const WORDS: usize = 20_000;
 
 /// Writes the inputs that no command makes.
-pub(crate) fn write_inputs(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn write_inputs(root: &Path, folder: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(folder.join("folder"))?;
+    for entry in fs::read_dir(root.join(FOLDER))? {
+        let entry = entry?;
+        fs::copy(entry.path(), folder.join("folder").join(entry.file_name()))?;
+    }
     fs::write(folder.join("model.safetensors"), model())?;
     let mut table = "a,b,y\n".to_owned();
     let mut texts = String::new();

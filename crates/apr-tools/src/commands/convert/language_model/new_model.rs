@@ -82,7 +82,14 @@ impl<'c> NewModel<'c> {
             importance: importance.map(|(_, importance)| importance),
             ..Options::new(target)
         };
-        let plan = Plan::new(&specs, &ModelFacts::of_gguf(&header), &options)?;
+        let plan = Plan::new(&specs, &ModelFacts::of_gguf(&header), &options).map_err(|error| match error
+            .code()
+        {
+            // The option that its help names is that of the other command.
+            "cv-requantize" => Failure::from(error)
+                .help("give --type auto, or quantize its result with `apr quantize --allow-requantize`"),
+            _ => error.into(),
+        })?;
         let mut builder = GgufBuilder::new();
         builder.copy_entries(&header)?;
         keys::set_file_type(&mut builder, target, importance)?;
