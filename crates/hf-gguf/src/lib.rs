@@ -30,6 +30,8 @@ mod tensors;
 mod produce;
 mod conversion;
 mod split;
+mod characters;
+mod regex;
 
 pub use crate::config::Config;
 pub use crate::conversion::{Conversion, Options, Target, classes};
