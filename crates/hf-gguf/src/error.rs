@@ -1,13 +1,21 @@
 //! Kinds of errors.
 
 use alloc::boxed::Box;
+use core::fmt;
 
 use json_scan::Quoted;
 use located_error::remedy::FETCH;
+use located_error::{Subject, cut};
 use tensor_dtype::Dtype;
+
+use crate::json::Json;
+
+/// Bytes that messages keep of a token.
+const MAX_TOKEN: usize = 256;
 
 const CONFIG: &str =
     "compare config.json with the one that the publisher of the model has, and fetch it again";
+const TOKENIZER: &str = "fetch all files of the tokenizer again, from one revision of the model";
 
 located_error::errors! {
     /// Why a folder is not converted. The offset is that of a byte in the file that the message names.
@@ -191,6 +199,100 @@ located_error::errors! {
         } = "hg-group-shape" (Invalid),
             "tensors of the group {} have different shapes", Quoted(part)
             => FETCH;
+        /// An id of a token is not below the number of tokens that the model has.
+        TokenId {
+            /// The file.
+            file: Box<str>,
+            /// The id.
+            id: u64,
+            /// The number of tokens.
+            n_tokens: u64,
+        } = "hg-token-id" (Invalid),
+            "{file}: a token has the id {id}, the model has {n_tokens}"
+            => "tokens that were added after training need rows in the embedding and a vocab_size that counts them: fetch the tokenizer and the configuration of one revision";
+        /// Two tokens have one id, or one token is named twice: which one counts would depend on the reader.
+        TokenTwice {
+            /// The file.
+            file: Box<str>,
+            /// The id.
+            id: u64,
+            /// One of the tokens.
+            first: Box<str>,
+            /// The other.
+            second: Box<str>,
+        } = "hg-token-twice" (Invalid),
+            "{}: {} and {} both have the id {}", file, Quoted(first), Quoted(second), id
+            => TOKENIZER;
+        /// A merge, a template or a setting of the tokenizer names a token that the vocabulary does not have.
+        TokenUnknown {
+            /// The file.
+            file: Box<str>,
+            /// What names it.
+            place: &'static str,
+            /// The token.
+            token: Box<str>,
+        } = "hg-token-unknown" (Invalid),
+            "{}: {} names {}, which the vocabulary does not have", file, place, Quoted(token)
+            => TOKENIZER;
+        /// A file has more of something than any model has: reading it would take memory and time without need.
+        Limit {
+            /// The file.
+            file: Box<str>,
+            /// What there is too much of.
+            what: &'static str,
+            /// The limit.
+            limit: u64,
+        } = "hg-limit" (Invalid),
+            "{file} has more than {limit} {what}"
+            => FETCH;
+        /// The tokenizer is of a kind that has no form in GGUF, or that is not read.
+        TokenizerKind {
+            /// The file.
+            file: Box<str>,
+            /// What is not supported.
+            what: Box<str>,
+        } = "hg-tokenizer-kind" (Unsupported),
+            "{}: {} is not supported", file, Quoted(what)
+            => "docs/hf-gguf.md lists the tokenizers that are converted; --tensors-only writes the tensors alone";
+        /// A SentencePiece model is not a protobuf message of that type.
+        Protobuf {
+            /// The file.
+            file: Box<str>,
+            /// What is wrong.
+            what: &'static str,
+        } = "hg-protobuf" (Invalid),
+            "{file}: {what}"
+            => FETCH;
+        /// The tokenizer encodes the text that identifies pre-tokenizers in a way that is not in the table of known ones. The way in which
+        /// a program splits text before it merges bytes is not in the file otherwise, and a wrong one makes a model worse without a message.
+        UnknownPre {
+            /// SHA-256 of the ids.
+            hash: Box<str>,
+            /// Why it may be unknown.
+            cause: &'static str,
+            /// The name that fits the pre-tokenizer; empty if none does.
+            suggestion: Box<str>,
+        } = "hg-pre" (Unsupported),
+            "the pre-tokenizer is unknown (hash {}): {}{}", hash, cause, Suggestion(suggestion)
+            => "give the name under which llama.cpp knows the pre-tokenizer with --pre NAME; compare the text of a few generated answers afterwards";
+        /// The text that identifies pre-tokenizers cannot be encoded with this tokenizer, because a step of it is not implemented here.
+        PreNotComputed {
+            /// What is not implemented.
+            what: Box<str>,
+            /// The name that fits the pre-tokenizer; empty if none does.
+            suggestion: Box<str>,
+        } = "hg-pre-steps" (Unsupported),
+            "the pre-tokenizer cannot be identified, because {} is not implemented{}", what, Suggestion(suggestion)
+            => "give the name under which llama.cpp knows the pre-tokenizer with --pre NAME";
+        /// The front matter of README.md is not YAML, or a value in it has another type than its name asks for.
+        Card {
+            /// The line, from 1.
+            line: u64,
+            /// What is wrong.
+            what: &'static str,
+        } = "hg-card" (Invalid),
+            "README.md, line {line}: {what}"
+            => "correct the front matter of README.md, or convert a folder without it";
     }
 
     wrapped {
@@ -198,5 +300,53 @@ located_error::errors! {
         Quant(apr_quant::Error);
         /// A key or a tensor that a GGUF file cannot have.
         Gguf(gguf_core::Error);
+    }
+}
+
+/// What comes after a message: the name that fits, if there is one.
+struct Suggestion<'s>(&'s str);
+
+impl fmt::Display for Suggestion<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, "; its form is that of --pre {}", self.0) }
+    }
+}
+
+impl ErrorKind {
+    /// Of two tokens with one id.
+    pub(crate) fn twice(file: &str, id: u32, first: &str, second: &str) -> Error {
+        let kept = |token| cut(token, MAX_TOKEN).into();
+        Self::TokenTwice { file: file.into(), id: id.into(), first: kept(first), second: kept(second) }.into()
+    }
+
+    /// Of a token that the vocabulary does not have.
+    pub(crate) fn unknown(file: &str, place: &'static str, token: &str) -> Error {
+        Self::TokenUnknown { file: file.into(), place, token: cut(token, MAX_TOKEN).into() }.into()
+    }
+
+    /// Of an id that is not below the number of tokens.
+    pub(crate) fn beyond(file: &str, id: u64, n_tokens: u64) -> Error {
+        Self::TokenId { file: file.into(), id, n_tokens }.into()
+    }
+
+    /// Of too much of something.
+    pub(crate) fn limit(file: &str, what: &'static str, limit: usize) -> Error {
+        Self::Limit { file: file.into(), what, limit: limit as u64 }.into()
+    }
+
+    /// Of something that is not supported.
+    pub(crate) fn unsupported(file: &str, what: &str) -> Error {
+        Self::TokenizerKind { file: file.into(), what: cut(what, MAX_TOKEN).into() }.into()
+    }
+
+    /// Of a value that is missing.
+    pub(crate) fn missing(file: &str, names: &str) -> Error {
+        Self::ConfigMissing { file: file.into(), names: names.into() }.into()
+    }
+
+    /// Of a value of a wrong type.
+    pub(crate) fn value(file: &str, name: &str, expected: &'static str, found: &Json) -> Error {
+        let found = found.kind_name().into();
+        Error::from(Self::ConfigValue { file: file.into(), expected, found }).of(Subject::key(name))
     }
 }

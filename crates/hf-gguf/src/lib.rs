@@ -20,6 +20,7 @@ extern crate alloc;
 
 mod error;
 mod json;
+mod text;
 mod texts;
 mod keys;
 mod config;
@@ -32,6 +33,7 @@ mod conversion;
 mod split;
 mod characters;
 mod regex;
+mod tokenizer;
 
 pub use crate::config::Config;
 pub use crate::conversion::{Conversion, Options, Target, classes};

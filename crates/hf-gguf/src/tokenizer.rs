@@ -1,0 +1,7 @@
+//! The tokenizer of a model: tokens, types, special tokens, templates.
+
+mod added;
+mod file;
+mod scan;
+mod settings;
+mod strings;
