@@ -5,6 +5,7 @@
 //! - [`Texts`]: the small files of a model folder, read by the caller.
 //! - [`Config`]: `config.json` with the defaults of its class.
 //! - [`Keys`]: keys of a GGUF file, in order.
+//! - [`Tokenizer`]: the tokenizer's keys.
 //!
 //! `docs/hf-gguf.md` specifies what is read, written and refused.
 //!
@@ -47,5 +48,6 @@ pub use crate::tensors::output::{Content, Output, OutputType, ParameterCount};
 pub use crate::tensors::view::{Axis, View};
 pub use crate::tensors::{PartFormat, Parts, SourceTensor};
 pub use crate::texts::Texts;
+pub use crate::tokenizer::Tokenizer;
 pub use located_error::Subject;
 pub use tensor_dtype::Dtype;

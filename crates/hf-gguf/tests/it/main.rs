@@ -7,3 +7,4 @@ mod blocks;
 mod folder;
 mod folders;
 mod refusals;
+mod tokenizers;
