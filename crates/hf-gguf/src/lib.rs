@@ -35,6 +35,7 @@ mod split;
 mod characters;
 mod regex;
 mod tokenizer;
+mod authorship;
 
 pub use crate::config::Config;
 pub use crate::conversion::{Conversion, Options, Target, classes};
