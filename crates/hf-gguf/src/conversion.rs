@@ -1,15 +1,18 @@
 //! The whole of a conversion: keys and outputs.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use gguf_core::GgufBuilder;
+use located_error::Subject;
 use tensor_dtype::Dtype;
 
 use crate::architecture::{Architecture, text_name};
+use crate::authorship::{AuthorshipOptions, authorship};
 use crate::config::{Config, MXFP4};
 use crate::error::{Error, ErrorKind};
-use crate::keys::Keys;
+use crate::keys::{Keys, Value};
 use crate::parameters::{LAYERS, Parameters};
 use crate::rope::Rope;
 use crate::tensors::build::{Builder, Built};
@@ -17,6 +20,7 @@ use crate::tensors::input::{Input, Inputs, Values};
 use crate::tensors::output::{Output, OutputType, ParameterCount};
 use crate::tensors::{Parts, SourceTensor};
 use crate::texts::Texts;
+use crate::tokenizer::Tokenizer;
 
 /// The version of the blocks that `general.quantization_version` states.
 const BLOCKS_VERSION: u32 = 2;
@@ -40,6 +44,12 @@ pub enum Target {
 pub struct Options {
     /// What matrices become.
     pub target: Target,
+    /// The name of the pre-tokenizer, for tokenizers whose hash is not known.
+    pub pre: Option<String>,
+    /// The model's name, in place of that of the folder.
+    pub name: Option<String>,
+    /// A JSON object of keys of authorship and sampling, which count before those of the folder.
+    pub metadata: Option<Vec<u8>>,
 }
 
 /// A model folder as a GGUF file: its keys, and its tensors with what they are made from.
@@ -95,6 +105,8 @@ impl Conversion {
         keys.set("general.architecture", architecture.name);
         keys.append(early_keys);
         keys.set("general.type", "model");
+        let own = AuthorshipOptions { metadata: options.metadata.as_deref(), name: options.name.as_deref() };
+        keys.append(authorship(texts, own, &parameters)?);
         let is_mxfp4 = config.quantization_method() == Some(MXFP4);
         let file_type = match output_type {
             OutputType::F32 | OutputType::F16 | OutputType::Bf16 if is_mxfp4 => MXFP4_FILE,
@@ -104,6 +116,9 @@ impl Conversion {
             Parameters::collect(&config, &rope, texts, architecture.name, file_type, architecture.entries)?;
         keys.append(own);
         keys.set("general.quantization_version", BLOCKS_VERSION);
+        let tokenizer = Tokenizer::from_texts(texts, &config, architecture.name, options.pre.as_deref())?;
+        keys.append(tokenizer.keys);
+        check_rows(&keys, &outputs)?;
         Ok(Self {
             keys,
             outputs,
@@ -191,6 +206,21 @@ fn n_layers(config: &Config, n_tensors: usize) -> Result<u64, Error> {
         return Err(config.unexpected(LAYERS, "no more layers than the files have tensors"));
     }
     Ok(n_layers.max(decoder))
+}
+
+/// Refuses embeddings of another number of tokens than the tokenizer has, which no program loads.
+fn check_rows(keys: &Keys, outputs: &[Output]) -> Result<(), Error> {
+    const NAME: &str = "token_embd.weight";
+    let Some(Value::Strings(tokens)) = keys.get("tokenizer.ggml.tokens") else { return Ok(()) };
+    let embedding = outputs.iter().find(|output| output.name == NAME);
+    match embedding.map(|output| output.shape.as_slice()) {
+        Some(shape @ [rows, ..]) if *rows != tokens.len() as u64 => {
+            let expected = format!("a row of the embedding for each of {} tokens", tokens.len()).into();
+            let kind = ErrorKind::TensorShape { expected, found: format!("{shape:?}").into() };
+            Err(Error::from(kind).of(Subject::tensor(NAME)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Every class of models that is converted, with its architecture in GGUF files.

@@ -35,7 +35,9 @@ fn convert(has_blocks: bool, scales: Dtype) -> Result<Conversion, hf_gguf::Error
         tensor(format!("{at}.gate_up_proj_bias"), Dtype::Bf16, &[EXPERTS, 2 * FFN]),
     ];
     let parts = Parts::find(&texts, ["model.safetensors"])?;
-    Conversion::new(&texts, &parts, &[table], &Options::default())
+    let mut options = Options::default();
+    options.pre = Some("gpt-4o".into());
+    Conversion::new(&texts, &parts, &[table], &options)
 }
 
 /// A byte of a source: its place, of which no two nearby are alike.

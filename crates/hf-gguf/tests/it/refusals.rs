@@ -54,7 +54,10 @@ impl Changed {
     fn convert(mut self) -> Result<Conversion, Error> {
         self.texts.insert("config.json", self.config.to_string().into_bytes());
         let parts = Parts::find(&self.texts, self.files.iter().map(String::as_str))?;
-        Conversion::new(&self.texts, &parts, &self.tables, &Options::default())
+        let mut options = Options::default();
+        // Tokenizers of the vectors are unknown.
+        options.pre = Some("gpt-2".into());
+        Conversion::new(&self.texts, &parts, &self.tables, &options)
     }
 
     fn code(self) -> &'static str {
