@@ -32,6 +32,16 @@ def convert(
     header_room: int | None = None,
     metadata_from: str | os.PathLike[str] | None = None,
     compat: bool = False,
+    type: str | None = None,
+    pre: str | None = None,
+    model_name: str | None = None,
+    metadata: str | os.PathLike[str] | None = None,
+    imatrix: str | os.PathLike[str] | None = None,
+    split_max_tensors: int | None = None,
+    split_max_size: int | str | None = None,
+    no_tensor_first_split: bool = False,
+    no_provenance: bool = False,
+    tensors_only: bool = False,
     force: bool = False,
     dry_run: bool = False,
     allow_unverified: bool = False,
@@ -41,6 +51,9 @@ def convert(
 
     `src` is a file of any format that `apr.open` reads: PyTorch, NumPy, ONNX, HDF5, Keras, TensorFlow, Flax, Paddle, GGUF, `.apr`,
     safetensors. Of a tensor with several names one copy is written, and the metadata have each other name with the one kept.
+
+    A folder with a language model of Hugging Face, config.json beside its tensors, becomes a GGUF file that programs for language
+    models load, with tokenizer and parameters, unless `tensors_only`.
 
     Args:
         src, dst: the model and the new file, whose ending says its format unless `format` does: "safetensors", "gguf", "apr1",
@@ -52,6 +65,12 @@ def convert(
         set, unset, no_metadata: entries of the metadata to write, to leave out, and whether to begin without any.
         dequantize: what quantized tensors become, "f32" or "f16".
         void_as_bf16: read two-byte elements without a type, which NumPy and MLX write for bfloat16, as such.
+        type: what the tensors of a language model become: "auto", "f16", "bf16", "q8_0", "q4_k_m" or another of `apr.quantize`.
+        pre, model_name, metadata: the name of the tokenizer's rules, the model's name, and a JSON file with more of its description.
+        imatrix: the importance of weights for the types that use one.
+        split_max_tensors, split_max_size, no_tensor_first_split: the most tensors or bytes ("2G") of each of several files.
+        no_provenance: leave out what the file was made of.
+        tensors_only: of such a folder write tensors under their own names.
         force: replace `dst` if it exists, in one step.
         dry_run: write nothing; the report has the sizes.
         The rest: the options of `apr convert`, under their names.
@@ -68,5 +87,6 @@ def convert(
     # Every argument is an option of the program of the same name, but for these.
     options: dict[str, Any] = {**locals(), "key": key or None}
     del options["src"], options["dst"]
-    options["metadata_from"] = None if metadata_from is None else path_word(metadata_from)
+    for name in ("metadata_from", "metadata", "imatrix"):
+        options[name] = None if options[name] is None else path_word(options[name])
     return report_of("convert", src, path_word(dst), **options)

@@ -20,6 +20,9 @@ use crate::input::Rules;
 use crate::output::{Output, Run};
 use crate::terminal::Console;
 
+/// Most bytes of the file of `--metadata`.
+const MAX_METADATA: u64 = 1 << 20;
+
 /// Options of the conversion of a language model.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Language models: a folder with config.json becomes GGUF")]
@@ -30,6 +33,15 @@ pub(super) struct LanguageArgs {
     /// Columns that matter, for types of `apr quantize`: a file of llama-imatrix, GGUF or .dat.
     #[arg(long, value_name = "FILE", requires = "type_name")]
     imatrix: Option<PathBuf>,
+    /// Name of the pre-tokenizer, where the tokenizer's own is unknown: llama-bpe, qwen2, gpt-2, ...
+    #[arg(long, value_name = "NAME")]
+    pre: Option<String>,
+    /// Name of the model, in place of the folder's.
+    #[arg(long, value_name = "NAME")]
+    model_name: Option<String>,
+    /// JSON object of keys of authorship and sampling, which count before those of the folder.
+    #[arg(long, value_name = "FILE")]
+    metadata: Option<PathBuf>,
     /// Start another file after N tensors.
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     split_max_tensors: Option<u64>,
@@ -70,6 +82,9 @@ impl LanguageArgs {
         let given = [
             ("type", self.type_name.is_some()),
             ("imatrix", self.imatrix.is_some()),
+            ("pre", self.pre.is_some()),
+            ("model-name", self.model_name.is_some()),
+            ("metadata", self.metadata.is_some()),
             ("split-max-tensors", self.split_max_tensors.is_some()),
             ("split-max-size", self.split_max_size.is_some()),
             ("no-tensor-first-split", self.no_tensor_first_split),
@@ -99,8 +114,13 @@ impl LanguageArgs {
     /// The options that decide about the bytes, as they were given.
     fn options_text(&self) -> String {
         let mut words = vec![format!("--type {}", self.type_name.as_deref().unwrap_or("auto"))];
-        if let Some(name) = self.imatrix.as_deref().and_then(Path::file_name) {
-            words.push(format!("--imatrix {}", name.to_string_lossy()));
+        for (option, path) in [("imatrix", &self.imatrix), ("metadata", &self.metadata)] {
+            if let Some(name) = path.as_deref().and_then(Path::file_name) {
+                words.push(format!("--{option} {}", name.to_string_lossy()));
+            }
+        }
+        for (option, name) in [("pre", &self.pre), ("model-name", &self.model_name)] {
+            words.extend(name.as_deref().map(|name| format!("--{option} {name}")));
         }
         words.join(" ")
     }
@@ -129,6 +149,10 @@ pub(super) fn run(
         // Nothing is lost before the values are quantized.
         Wanted::Quantized(_) => Target::Type(OutputType::F32),
     };
+    options.pre.clone_from(&args.pre);
+    options.name.clone_from(&args.model_name);
+    options.metadata =
+        args.metadata.as_deref().map(|path| durable_file::read(path, MAX_METADATA)).transpose()?;
     let in_folder = |failure: Failure| failure.in_file(input);
     let conversion = Conversion::new(&folder.texts, &folder.parts, &tables, &options);
     let conversion = conversion.map_err(Failure::from).map_err(in_folder)?;
