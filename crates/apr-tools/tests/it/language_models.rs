@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gguf_core::{Entry, Gguf};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::sandbox::Sandbox;
 
@@ -163,4 +164,55 @@ fn values_beyond_a_type_are_counted() {
     let (exit, report) = sandbox.json(&["convert", "llama", "q.gguf", "-t", "q8_0"]);
     assert_eq!((exit, &report["error"]["code"]), (3, &json!("q-non-finite")), "{report:#}");
     assert!(!sandbox.path("q.gguf").exists());
+}
+
+#[test]
+fn files_are_those_of_the_reference_implementation() {
+    let sandbox = Sandbox::empty();
+    for (name, kind) in [("gemma2", "auto"), ("Tiny-Llama2-110K-Chat", "Q8_0"), ("Qwen2-Mini-0.5B", "f16")] {
+        let folder = vector(name);
+        let expected = folder.with_file_name("expected").join(format!("{name}.json"));
+        let expected: Value = serde_json::from_slice(&fs::read(expected).unwrap()).unwrap();
+        let mut words = vec![folder.to_str().unwrap(), "o.gguf", "-t", kind, "--no-provenance", "--force"];
+        if let Some(pre) = expected["pre_forced"].as_str() {
+            words.extend(["--pre", pre]);
+        }
+        converted(&sandbox, &words);
+        let wanted = expected["outputs"][kind.to_lowercase()]["sha256"].as_str().unwrap();
+        let found: String =
+            Sha256::digest(sandbox.read("o.gguf")).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(found, wanted, "{name} as {kind}");
+    }
+}
+
+#[test]
+fn names_and_metadata_of_the_caller_count_first() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write(
+        "m.json",
+        br#"{"general.author": "Ada", "general.name": "First", "general.sampling.temp": 0.5}"#,
+    );
+    converted(&sandbox, &["llama", "o.gguf", "--metadata", "m.json", "--model-name", "Second"]);
+    let file = sandbox.read("o.gguf");
+    let file = Gguf::from_bytes(&file).unwrap();
+    let text = |key: &str| file.get(key).and_then(|value| value.as_str()).map(str::to_owned);
+    assert_eq!(text("general.author").as_deref(), Some("Ada"));
+    assert_eq!(text("general.name").as_deref(), Some("Second"));
+    assert_eq!(
+        text("apr.convert.options").as_deref(),
+        Some("--type auto --metadata m.json --model-name Second")
+    );
+    sandbox.write("m.json", br#"{"general.author": 7}"#);
+    let (exit, report) = sandbox.json(&["convert", "llama", "p.gguf", "--metadata", "m.json"]);
+    assert_eq!((exit, &report["error"]["code"]), (3, &json!("hg-config-value")), "{report:#}");
+}
+
+#[test]
+fn an_unknown_pre_tokenizer_is_refused_with_the_name_of_its_form() {
+    let sandbox = Sandbox::empty();
+    let folder = vector("Qwen2-Mini-0.5B");
+    let (exit, report) = sandbox.json(&["convert", folder.to_str().unwrap(), "o.gguf"]);
+    assert_eq!((exit, &report["error"]["code"]), (6, &json!("hg-pre")), "{report:#}");
+    assert!(report["error"]["message"].as_str().unwrap().contains("--pre qwen2"), "{report:#}");
+    assert!(!sandbox.path("o.gguf").exists());
 }
