@@ -13,6 +13,7 @@ mod choices;
 pub mod foreign;
 pub mod gguf;
 mod header;
+pub mod hf;
 pub mod pickle;
 pub mod pipeline;
 pub mod sealed;
