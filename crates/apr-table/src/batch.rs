@@ -8,7 +8,7 @@ use arrow_array::types::{
     Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
 use crate::value::{Accepted, Value};
@@ -16,8 +16,9 @@ use crate::value::{Accepted, Value};
 /// Some rows of a table, column by column.
 #[derive(Debug)]
 pub struct Batch {
-    /// Of the columns that were asked for.
-    columns: RecordBatch,
+    /// Those that were asked for, each with all rows.
+    columns: Vec<ArrayRef>,
+    n_rows: usize,
     /// The column of `columns` with each column of the table.
     at: Vec<Option<usize>>,
     first_row: u64,
@@ -88,14 +89,14 @@ pub(crate) fn is_supported(data_type: &DataType) -> bool {
 }
 
 impl Batch {
-    pub(crate) fn new(columns: RecordBatch, at: Vec<Option<usize>>, first_row: u64) -> Self {
-        Self { columns, at, first_row }
+    pub(crate) fn new(columns: Vec<ArrayRef>, n_rows: usize, at: Vec<Option<usize>>, first_row: u64) -> Self {
+        Self { columns, n_rows, at, first_row }
     }
 
     /// How many rows it has.
     #[must_use]
     pub fn n_rows(&self) -> usize {
-        self.columns.num_rows()
+        self.n_rows
     }
 
     /// Number of its first row in the table, from 0.
@@ -110,7 +111,8 @@ impl Batch {
         let end = end.min(self.n_rows());
         let begin = begin.min(end);
         Self {
-            columns: self.columns.slice(begin, end - begin),
+            columns: self.columns.iter().map(|column| column.slice(begin, end - begin)).collect(),
+            n_rows: end - begin,
             at: self.at.clone(),
             first_row: self.first_row + begin as u64,
         }
@@ -159,7 +161,7 @@ impl Batch {
 
     fn array(&self, column: usize) -> Option<&dyn Array> {
         let at = self.at.get(column).copied().flatten()?;
-        self.columns.columns().get(at).map(AsRef::as_ref)
+        self.columns.get(at).map(AsRef::as_ref)
     }
 }
 

@@ -2,86 +2,147 @@
 
 use alloc::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-};
+use arrow_array::ArrayRef;
 use parquet::basic::Compression;
-use parquet::errors::ParquetError;
-use parquet::file::metadata::RowGroupMetaData;
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::reader::ChunkReader;
+use parquet::file::serialized_reader::SerializedPageReader;
 
+use self::column::Column;
 use self::limits::{CheckedPages, Refusal};
+use self::types::Type;
 use crate::error::{Error, ErrorKind};
 use crate::table::BATCH;
 use crate::unpanicked::unpanicked;
 
+mod column;
 mod limits;
 mod thrift;
+mod types;
+
+/// Bytes of text that a batch of average rows has.
+const MAX_TEXT: u64 = 64 << 20;
 
 /// The rows of a file, from the first.
 pub(crate) struct Rows {
-    state: State,
-    schema: SchemaRef,
+    metadata: ParquetMetaData,
+    /// Of the columns; none of those whose type is not supported.
+    types: Vec<Option<Type>>,
+    open: Box<OpenColumn>,
+    /// The row group that is read next.
+    next_group: usize,
+    group: Option<Group>,
     refusal: Refusal,
 }
 
-/// Begins to read the columns.
-type Begin = dyn FnOnce(&[usize]) -> Result<ParquetRecordBatchReader, ParquetError>;
+/// Begins to read a column of a row group.
+type OpenColumn = dyn Fn(&RowGroupMetaData, usize, Type) -> ParquetResult<Column> + Send;
 
-enum State {
-    /// Nothing was read but the footer.
-    Opened(Box<Begin>),
-    Reading(ParquetRecordBatchReader),
-    Ended,
+/// The row group that is being read.
+struct Group {
+    columns: Vec<Column>,
+    rows_left: u64,
+    /// Most rows of a batch.
+    rows_at_once: usize,
 }
+
+/// Some rows of the columns, and how many there are.
+pub(crate) type Decoded = (Vec<ArrayRef>, usize);
 
 impl Rows {
     pub(crate) fn open(source: impl ChunkReader + 'static) -> Result<Self, Error> {
         limits::check_footer(&source)?;
-        let metadata = guarded(|| ArrowReaderMetadata::load(&source, Default::default()))?;
-        let mut chunks = metadata.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns);
+        let metadata = guarded(|| ParquetMetaDataReader::new().parse_and_finish(&source))?;
+        let mut chunks = metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);
         if !chunks.all(|chunk| is_read(chunk.compression())) {
             return Err(ErrorKind::Compression {}.into());
         }
-        let pages = CheckedPages::new(source, metadata.metadata())?;
+        let types = unpanicked(|| types::of(metadata.file_metadata())).flatten().ok_or(ErrorKind::Parquet {})?;
+        let pages = Arc::new(CheckedPages::new(source, &metadata)?);
         let refusal = Arc::clone(&pages.refusal);
-        let schema = metadata.schema().clone();
-        let builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata).with_batch_size(BATCH);
-        let begin = move |wanted: &[usize]| {
-            let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
-            builder.with_projection(mask).build()
+        let open = move |group: &RowGroupMetaData, leaf: usize, column_type: Type| {
+            let chunk = group.columns().get(leaf).ok_or_else(too_few)?;
+            let n_rows = usize::try_from(group.num_rows()).map_err(|_| too_few())?;
+            let pages = SerializedPageReader::new(Arc::clone(&pages), chunk, n_rows, None)?;
+            Ok(Column::new(column_type, chunk.column_descr_ptr(), Box::new(pages)))
         };
-        Ok(Self { state: State::Opened(Box::new(begin)), schema, refusal })
+        Ok(Self { metadata, types, open: Box::new(open), next_group: 0, group: None, refusal })
     }
 
-    pub(crate) fn schema(&self) -> SchemaRef {
-        self.schema.clone()
+    /// Name of each column, and whether its type is supported.
+    pub(crate) fn columns(&self) -> Vec<(String, bool)> {
+        let fields = self.metadata.file_metadata().schema().get_fields();
+        let names = fields.iter().map(|field| field.name().to_owned());
+        names.zip(self.types.iter().map(Option::is_some)).collect()
     }
 
     /// The next rows of the columns, which are those of the first call.
-    pub(crate) fn next_batch(&mut self, wanted: &[usize]) -> Result<Option<RecordBatch>, Error> {
-        let batch = self.decode(wanted);
+    pub(crate) fn next_batch(&mut self, wanted: &[usize]) -> Result<Option<Decoded>, Error> {
+        let batch = guarded(|| self.decode(wanted));
         let refused = self.refusal.lock().ok().and_then(|mut refusal| refusal.take());
+        if refused.is_some() || batch.is_err() {
+            (self.group, self.next_group) = (None, usize::MAX);
+        }
         refused.map_or(batch, Err)
     }
 
-    fn decode(&mut self, wanted: &[usize]) -> Result<Option<RecordBatch>, Error> {
-        // It has ended unless this call succeeds.
-        let mut reader = match core::mem::replace(&mut self.state, State::Ended) {
-            State::Opened(begin) => guarded(|| begin(wanted))?,
-            State::Reading(reader) => reader,
-            State::Ended => return Ok(None),
+    fn decode(&mut self, wanted: &[usize]) -> ParquetResult<Option<Decoded>> {
+        let mut group = match self.group.take() {
+            Some(group) => group,
+            None => match self.next_group(wanted)? {
+                Some(group) => group,
+                None => return Ok(None),
+            },
         };
-        let batch = guarded(|| reader.next().transpose())?;
-        if batch.is_some() {
-            self.state = State::Reading(reader);
+        let n_rows = usize::try_from(group.rows_left).unwrap_or(usize::MAX).min(group.rows_at_once);
+        let arrays = group.columns.iter_mut().map(|column| column.take(n_rows));
+        let arrays = arrays.collect::<ParquetResult<Vec<_>>>()?;
+        group.rows_left -= n_rows as u64;
+        if group.rows_left > 0 {
+            self.group = Some(group);
+        } else {
+            group.columns.iter_mut().try_for_each(Column::end)?;
         }
-        Ok(batch)
+        Ok(Some((arrays, n_rows)))
     }
+
+    /// The next row group that has rows.
+    fn next_group(&mut self, wanted: &[usize]) -> ParquetResult<Option<Group>> {
+        loop {
+            let Some(group) = self.metadata.row_groups().get(self.next_group) else { return Ok(None) };
+            self.next_group += 1;
+            let n_rows = u64::try_from(group.num_rows()).map_err(|_| too_few())?;
+            if n_rows == 0 {
+                continue;
+            }
+            let mut text_len = 0_u64;
+            let mut columns = Vec::new();
+            for &column in wanted {
+                let Some(column_type) = self.types.get(column).copied().flatten() else { continue };
+                let leaf = leaf_of(&self.metadata, column).ok_or_else(too_few)?;
+                if column_type == Type::Text {
+                    let chunk = group.columns().get(leaf).ok_or_else(too_few)?;
+                    text_len = text_len.saturating_add(chunk.uncompressed_size().unsigned_abs());
+                }
+                columns.push((self.open)(group, leaf, column_type)?);
+            }
+            let rows_at_once = MAX_TEXT / (text_len / n_rows).max(1);
+            let rows_at_once = usize::try_from(rows_at_once).unwrap_or(BATCH).clamp(1, BATCH);
+            return Ok(Some(Group { columns, rows_left: n_rows, rows_at_once }));
+        }
+    }
+}
+
+/// The number among the leaves of the schema of a column that is not nested.
+fn leaf_of(metadata: &ParquetMetaData, column: usize) -> Option<usize> {
+    let schema = metadata.file_metadata().schema_descr();
+    (column..schema.num_columns()).find(|&leaf| schema.get_column_root_idx(leaf) == column)
+}
+
+/// A row group lacks rows or columns that the footer declares.
+fn too_few() -> ParquetError {
+    ParquetError::General("a row group has fewer rows or columns than the file declares".to_owned())
 }
 
 fn is_read(codec: Compression) -> bool {
@@ -89,11 +150,13 @@ fn is_read(codec: Compression) -> bool {
     matches!(codec, UNCOMPRESSED | SNAPPY | LZ4 | LZ4_RAW | ZSTD(_))
 }
 
-fn guarded<T, E: core::error::Error + Send + Sync + 'static>(
-    make: impl FnOnce() -> Result<T, E>,
-) -> Result<T, Error> {
-    match unpanicked(make) {
-        Some(result) => result.map_err(|error| Error::caused(ErrorKind::Parquet {}, error)),
-        None => Err(ErrorKind::Parquet {}.into()),
-    }
+fn guarded<T>(make: impl FnOnce() -> ParquetResult<T>) -> Result<T, Error> {
+    let Some(result) = unpanicked(make) else { return Err(ErrorKind::Parquet {}.into()) };
+    result.map_err(|error| match error {
+        // One of ours, which passed through the library's.
+        ParquetError::External(cause) if cause.is::<Error>() => {
+            cause.downcast().map_or_else(|_| ErrorKind::Parquet {}.into(), |error| *error)
+        }
+        error => Error::caused(ErrorKind::Parquet {}, error),
+    })
 }

@@ -3,8 +3,7 @@
 use core::fmt;
 use std::io::Read;
 
-use arrow_array::RecordBatch;
-use arrow_schema::Schema;
+use arrow_array::ArrayRef;
 use located_error::Subject;
 
 use crate::batch::{Batch, is_supported};
@@ -19,7 +18,7 @@ pub struct Table<'r> {
     wanted: Vec<usize>,
     source: Source<'r>,
     /// What is left of the last message or page.
-    rest: Option<RecordBatch>,
+    rest: Option<Batch>,
     n_read: u64,
 }
 
@@ -50,7 +49,8 @@ impl<'r> Table<'r> {
     pub fn arrow(source: impl Read + 'r) -> Result<Self, Error> {
         let messages = Messages::open(Box::new(source) as Box<dyn Read + 'r>)?;
         let schema = messages.schema();
-        Ok(Self::new(&schema, Source::Arrow(messages)))
+        let columns = schema.fields().iter().map(|field| (field.name().clone(), is_supported(field.data_type())));
+        Ok(Self::new(columns.collect(), Source::Arrow(messages)))
     }
 
     /// Reads a Parquet file.
@@ -75,16 +75,16 @@ impl<'r> Table<'r> {
 
     #[cfg(feature = "parquet")]
     fn of_parquet(rows: crate::parquet::Rows) -> Self {
-        let schema = rows.schema();
-        Self::new(&schema, Source::Parquet(rows))
+        let columns = rows.columns();
+        Self::new(columns, Source::Parquet(rows))
     }
 
-    fn new(schema: &Schema, source: Source<'r>) -> Self {
-        let fields = schema.fields();
-        let supported: Vec<bool> = fields.iter().map(|field| is_supported(field.data_type())).collect();
+    /// Of columns with their names, and whether their types are supported.
+    fn new(columns: Vec<(String, bool)>, source: Source<'r>) -> Self {
+        let (names, supported): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
         let wanted = supported.iter().enumerate().filter(|(_, is_supported)| **is_supported);
         Self {
-            names: fields.iter().map(|field| field.name().clone()).collect(),
+            names,
             wanted: wanted.map(|(column, _)| column).collect(),
             supported,
             source,
@@ -125,45 +125,39 @@ impl<'r> Table<'r> {
     ///
     /// If the source fails or its data are invalid.
     pub fn next_batch(&mut self) -> Result<Option<Batch>, Error> {
-        let whole = loop {
-            let Some(batch) = (match self.rest.take() {
-                Some(rest) => Some(rest),
-                None => self.read()?,
-            }) else {
-                return Ok(None);
-            };
-            if batch.num_rows() > 0 {
-                break batch;
-            }
+        let whole = match self.rest.take() {
+            Some(rest) => rest,
+            None => loop {
+                let Some((columns, n_rows)) = self.read()? else { return Ok(None) };
+                if n_rows > 0 {
+                    let at = (0..self.names.len()).map(|column| self.wanted.binary_search(&column).ok());
+                    let first_row = self.n_read;
+                    self.n_read += n_rows as u64;
+                    break Batch::new(columns, n_rows, at.collect(), first_row);
+                }
+            },
         };
-        let n_rows = whole.num_rows().min(BATCH);
-        if whole.num_rows() > n_rows {
-            self.rest = Some(whole.slice(n_rows, whole.num_rows() - n_rows));
+        if whole.n_rows() > BATCH {
+            self.rest = Some(whole.slice(BATCH, whole.n_rows()));
         }
-        let at = (0..self.names.len()).map(|column| self.wanted.binary_search(&column).ok()).collect();
-        let first_row = self.n_read;
-        self.n_read += n_rows as u64;
-        Ok(Some(Batch::new(whole.slice(0, n_rows), at, first_row)))
+        Ok(Some(whole.slice(0, BATCH)))
     }
 
     /// The next rows of the columns to read, as they are stored.
-    fn read(&mut self) -> Result<Option<RecordBatch>, Error> {
-        let (batch, n_columns) = match &mut self.source {
-            Source::Arrow(messages) => (messages.next_batch()?, self.names.len()),
-            #[cfg(feature = "parquet")]
-            Source::Parquet(rows) => (rows.next_batch(&self.wanted)?, self.wanted.len()),
-        };
-        let Some(batch) = batch else { return Ok(None) };
-        if batch.num_columns() != n_columns {
-            return Err(ErrorKind::Columns {}.into());
-        }
-        match &self.source {
-            Source::Arrow(_) => {
-                let wanted = batch.project(&self.wanted);
-                wanted.map(Some).map_err(|error| Error::caused(ErrorKind::Arrow {}, error))
+    fn read(&mut self) -> Result<Option<(Vec<ArrayRef>, usize)>, Error> {
+        match &mut self.source {
+            Source::Arrow(messages) => {
+                let Some(batch) = messages.next_batch()? else { return Ok(None) };
+                if batch.num_columns() != self.names.len() {
+                    return Err(ErrorKind::Columns {}.into());
+                }
+                let n_rows = batch.num_rows();
+                let (_, columns, _) = batch.into_parts();
+                let wanted = self.wanted.iter().filter_map(|&column| columns.get(column).cloned());
+                Ok(Some((wanted.collect(), n_rows)))
             }
             #[cfg(feature = "parquet")]
-            Source::Parquet(_) => Ok(Some(batch)),
+            Source::Parquet(rows) => rows.next_batch(&self.wanted),
         }
     }
 }
