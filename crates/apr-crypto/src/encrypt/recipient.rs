@@ -15,6 +15,9 @@ use crate::secret::{Secret, constant_time_eq, redacted};
 /// Info of HKDF in `.apr` version 1.
 const V1_INFO: &[u8] = b"apr-v1-encrypt";
 
+/// Info of HKDF in alimentar's datasets.
+const ALD_INFO: &[u8] = b"ald-v1-encrypt";
+
 /// Prefixes of the info, so that the same caller's info never gives the same key for two algorithms.
 const AES_INFO: &[u8] = b"apr-agree-v1 AES-256-GCM\0";
 const MAC_INFO: &[u8] = b"apr-agree-v1 HMAC-SHA-256\0";
@@ -225,6 +228,16 @@ impl RecipientSecret {
     /// [`ErrorKind::WeakKey`] if the shared secret does not depend on this key.
     pub fn agree_v1(&self, ephemeral: &EphemeralPublic) -> Result<AesKey, Error> {
         Ok(v1_key(&self.shared_with(&ephemeral.0)?))
+    }
+
+    /// The same as alimentar's datasets (`.ald`) do it: as `.apr` version 1, with another info.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::WeakKey`] if the shared secret does not depend on this key.
+    pub fn agree_ald(&self, ephemeral: &EphemeralPublic) -> Result<AesKey, Error> {
+        let shared = self.shared_with(&ephemeral.0)?;
+        Ok(AesKey::new(key_sha256(shared.bytes(), &[ALD_INFO])))
     }
 
     /// The shared secret, unless it is the zero that a point of small order makes of every key.
