@@ -44,6 +44,10 @@ located_error::errors! {
             => "leave the column out, or convert it to numbers or text before";
         /// The table, or a batch of it, has other columns than it declared at the beginning.
         Columns {} = "tb-columns" (Invalid), "a batch has other columns than the table" => DOWNLOAD;
+        /// Two columns that are to be written have one name: readers find columns by their names.
+        DuplicateColumn {} = "tb-duplicate-column" (Invalid), "two columns have one name" => "give each column a name of its own";
+        /// The output failed.
+        Write {} = "tb-write" (Io), "cannot write the table" => "check that there is space, and that the file can be written";
         /// The source failed.
         Read {} = "tb-read" (Io), "cannot read the table" => "check that the file can be read";
     }

@@ -4,6 +4,7 @@
 extern crate alloc;
 
 mod batch;
+mod cells;
 mod error;
 mod messages;
 #[cfg(feature = "parquet")]
@@ -11,9 +12,12 @@ mod parquet;
 mod table;
 mod unpanicked;
 mod value;
+mod write;
 
 pub use self::batch::{Batch, CellError, Problem};
+pub use self::cells::{CellType, Cells, ColumnSpec, Texts, Values};
 pub use self::error::{Error, ErrorKind};
 pub use self::table::Table;
 pub use self::unpanicked::catches_panics;
 pub use self::value::{Accepted, Value};
+pub use self::write::{TableFormat, TableWriter};

@@ -58,7 +58,8 @@ impl Rows {
         if !chunks.all(|chunk| is_read(chunk.compression())) {
             return Err(ErrorKind::Compression {}.into());
         }
-        let types = unpanicked(|| types::of(metadata.file_metadata())).flatten().ok_or(ErrorKind::Parquet {})?;
+        let types =
+            unpanicked(|| types::of(metadata.file_metadata())).flatten().ok_or(ErrorKind::Parquet {})?;
         let pages = Arc::new(CheckedPages::new(source, &metadata)?);
         let refusal = Arc::clone(&pages.refusal);
         let open = move |group: &RowGroupMetaData, leaf: usize, column_type: Type| {

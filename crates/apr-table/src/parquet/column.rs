@@ -140,7 +140,8 @@ fn primitive<A: ArrowPrimitiveType, T: DataType>(
 fn texts(reader: &mut ColumnReaderImpl<ByteArrayType>, n_rows: usize) -> Result<ArrayRef> {
     let (values, nulls) = read(reader, n_rows)?;
     let total = values.iter().map(|value| value.len() as u64).fold(0, u64::saturating_add);
-    within("the texts of a batch", total, MAX_TEXT).map_err(|error| ParquetError::External(Box::new(error)))?;
+    within("the texts of a batch", total, MAX_TEXT)
+        .map_err(|error| ParquetError::External(Box::new(error)))?;
     let mut bytes = Vec::with_capacity(total as usize);
     let mut left = values.iter();
     let lens = (0..n_rows).map(|row| {

@@ -9,6 +9,7 @@ mod arrow_rs;
 mod broken;
 mod crafted;
 mod pyarrow;
+mod write;
 
 use std::path::PathBuf;
 
