@@ -3,6 +3,8 @@
 
 extern crate alloc;
 
+#[cfg(feature = "ald")]
+pub mod ald;
 mod batch;
 mod cells;
 mod error;
