@@ -104,6 +104,14 @@ impl<R: Read> Messages<R> {
         }
     }
 
+    /// The error of a source: one of ours if it decodes what it reads.
+    fn unread(&self, error: std::io::Error) -> Error {
+        match error.downcast::<Error>() {
+            Ok(error) => error,
+            Err(error) => Error::caused(ErrorKind::Read {}, error).at(self.offset),
+        }
+    }
+
     fn invalid(&self, error: ArrowError) -> Error {
         Error::caused(ErrorKind::Arrow {}, error).at(self.offset)
     }
@@ -150,6 +158,12 @@ impl<R: Read> Messages<R> {
         Ok(Some(Buffer::from_vec(bytes)))
     }
 
+    /// The source, after the last batch.
+    #[cfg(feature = "ald")]
+    pub(crate) fn into_input(self) -> R {
+        self.input
+    }
+
     /// So many bytes, or none at the end of the source.
     fn take(&mut self, len: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
@@ -165,7 +179,7 @@ impl<R: Read> Messages<R> {
     /// Appends so many bytes. Memory grows with the bytes that arrive.
     fn append(&mut self, len: u64, bytes: &mut Vec<u8>) -> Result<(), Error> {
         let found = self.input.by_ref().take(len).read_to_end(bytes);
-        let found = found.map_err(|error| Error::caused(ErrorKind::Read {}, error).at(self.offset))? as u64;
+        let found = found.map_err(|error| self.unread(error))? as u64;
         if found < len {
             return Err(Error::from(ErrorKind::Truncated { expected: len, found }).at(self.offset));
         }

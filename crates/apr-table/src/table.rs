@@ -27,6 +27,8 @@ pub(crate) const BATCH: usize = 8192;
 
 enum Source<'r> {
     Arrow(Messages<Box<dyn Read + 'r>>),
+    #[cfg(feature = "ald")]
+    Ald(Box<crate::ald::Rows>),
     #[cfg(feature = "parquet")]
     Parquet(crate::parquet::Rows),
 }
@@ -49,7 +51,8 @@ impl<'r> Table<'r> {
     pub fn arrow(source: impl Read + 'r) -> Result<Self, Error> {
         let messages = Messages::open(Box::new(source) as Box<dyn Read + 'r>)?;
         let schema = messages.schema();
-        let columns = schema.fields().iter().map(|field| (field.name().clone(), is_supported(field.data_type())));
+        let columns =
+            schema.fields().iter().map(|field| (field.name().clone(), is_supported(field.data_type())));
         Ok(Self::new(columns.collect(), Source::Arrow(messages)))
     }
 
@@ -77,6 +80,22 @@ impl<'r> Table<'r> {
     fn of_parquet(rows: crate::parquet::Rows) -> Self {
         let columns = rows.columns();
         Self::new(columns, Source::Parquet(rows))
+    }
+
+    /// Reads a dataset of alimentar: compares its checksum, verifies its signature and decrypts it, as `access` demands and allows.
+    ///
+    /// # Errors
+    ///
+    /// If the source fails or is not valid, is encrypted or signed and `access` does not open or verify it, or is not and it has to be.
+    #[cfg(feature = "ald")]
+    pub fn ald(
+        dataset: crate::ald::Ald,
+        access: &apr_crypto::Access<'_>,
+    ) -> Result<(Self, crate::ald::Verified), Error> {
+        let columns =
+            dataset.fields().map(|field| (field.name().clone(), is_supported(field.data_type()))).collect();
+        let (rows, verified) = dataset.verified(access)?;
+        Ok((Self::new(columns, Source::Ald(Box::new(rows))), verified))
     }
 
     /// Of columns with their names, and whether their types are supported.
@@ -145,19 +164,20 @@ impl<'r> Table<'r> {
 
     /// The next rows of the columns to read, as they are stored.
     fn read(&mut self) -> Result<Option<(Vec<ArrayRef>, usize)>, Error> {
-        match &mut self.source {
-            Source::Arrow(messages) => {
-                let Some(batch) = messages.next_batch()? else { return Ok(None) };
-                if batch.num_columns() != self.names.len() {
-                    return Err(ErrorKind::Columns {}.into());
-                }
-                let n_rows = batch.num_rows();
-                let (_, columns, _) = batch.into_parts();
-                let wanted = self.wanted.iter().filter_map(|&column| columns.get(column).cloned());
-                Ok(Some((wanted.collect(), n_rows)))
-            }
+        let batch = match &mut self.source {
+            Source::Arrow(messages) => messages.next_batch()?,
+            #[cfg(feature = "ald")]
+            Source::Ald(rows) => rows.next_batch()?,
             #[cfg(feature = "parquet")]
-            Source::Parquet(rows) => rows.next_batch(&self.wanted),
+            Source::Parquet(rows) => return rows.next_batch(&self.wanted),
+        };
+        let Some(batch) = batch else { return Ok(None) };
+        if batch.num_columns() != self.names.len() {
+            return Err(ErrorKind::Columns {}.into());
         }
+        let n_rows = batch.num_rows();
+        let (_, columns, _) = batch.into_parts();
+        let wanted = self.wanted.iter().filter_map(|&column| columns.get(column).cloned());
+        Ok(Some((wanted.collect(), n_rows)))
     }
 }

@@ -5,6 +5,7 @@
 
 extern crate alloc;
 
+mod ald;
 mod arrow_rs;
 mod broken;
 mod crafted;
