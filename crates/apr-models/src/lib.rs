@@ -71,6 +71,7 @@ mod payload;
 mod pca;
 mod pipeline;
 mod platt;
+mod prediction_columns;
 mod predictions;
 mod probability;
 mod quant_type;
@@ -143,6 +144,7 @@ pub use crate::pipeline::{
     TfIdfWeights, TreeOutputs, TreeThresholds, TreesParts, TreesStep, ValueKind,
 };
 pub use crate::platt::{DecisionPairs, PlattScaling};
+pub use crate::prediction_columns::{ColumnValues, PredictionColumn};
 pub use crate::predictions::{
     CATEGORIES_KEY, CLASSES_KEY, Capabilities, FEATURES_KEY, Float, Floats, InputKind, OutputKind,
     PredictionKind, Predictions, TARGET_KEY, TermWeights, UNKNOWN_CATEGORY_KEY,

@@ -154,12 +154,7 @@ impl Model {
 
     /// The label of a predicted class: its name, if the class is a number that has one.
     pub(crate) fn label(&self, class: usize) -> Option<Label<'_>> {
-        let label = self.any.label(class)?;
-        let name = match label {
-            Label::Integer(number) => self.classes.as_ref().zip(usize::try_from(number).ok()),
-            _ => None,
-        };
-        Some(name.and_then(|(names, number)| names.get(number)).map_or(label, |name| Label::Text(name)))
+        self.any.named_label(class, self.classes.as_deref())
     }
 
     /// The digest in hexadecimal.

@@ -100,13 +100,7 @@ impl NamedModel {
     /// The label of a predicted class: its name, if the label is an integer that has one.
     #[must_use]
     pub fn label(&self, class: usize) -> Option<Label<'_>> {
-        let label = self.model.label(class)?;
-        let named = match label {
-            Label::Integer(number) => self.classes.as_ref().zip(usize::try_from(number).ok()),
-            _ => None,
-        };
-        let name = named.and_then(|(classes, number)| classes.get(number));
-        Some(name.map_or(label, |name| Label::Text(name)))
+        self.model.named_label(class, self.classes.as_deref())
     }
 
     /// Number of features: of their names, otherwise of the model.
