@@ -90,6 +90,8 @@ formats! {
     Parquet, "parquet", "an Apache Parquet table", TABLE_READ;
     /// Apache Arrow, Feather.
     Arrow, "arrow", "an Apache Arrow table (Feather)", TABLE_READ;
+    /// A dataset of alimentar.
+    Ald, "ald", "an .ald dataset", TABLE_READ;
     /// Apache ORC.
     Orc, "orc", "an Apache ORC table", TABLE;
     /// Apache Avro.

@@ -50,6 +50,7 @@ const MAGICS: &[(Format, usize, &[u8])] = &[
     (Format::Parquet, 0, b"PARE"),
     (Format::Arrow, 0, b"ARROW1"),
     (Format::Arrow, 0, b"FEA1"),
+    (Format::Ald, 0, b"ALDF"),
     (Format::Orc, 0, b"ORC"),
     (Format::Avro, 0, b"Obj\x01"),
     (Format::Sqlite, 0, b"SQLite format 3\0"),
