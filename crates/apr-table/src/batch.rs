@@ -183,7 +183,7 @@ fn write_numbers<'c, T: Value>(
     macro_rules! floats {
         ($type:ty) => {{
             let values = array.as_primitive::<$type>().values().iter();
-            fill(array, accepted, cells, values.map(|&value| float(f64::from(value), accepted)))
+            fill(array, accepted, cells, values.map(|&value| accepted.float(f64::from(value))))
         }};
     }
     match array.data_type() {
@@ -241,17 +241,6 @@ fn fill<'c, T: Value>(
 
 fn missing<T: Value>(accepted: Accepted) -> Result<T, Problem> {
     if accepted.missing { Ok(T::NAN) } else { Err(Problem::Null) }
-}
-
-fn float<T: Value>(value: f64, accepted: Accepted) -> Result<T, Problem> {
-    let narrow = T::of_f64(value);
-    let is_accepted = match value {
-        _ if value.is_nan() => accepted.missing,
-        _ if value.is_infinite() => accepted.infinite,
-        _ if narrow.is_infinite() => return Err(Problem::TooLarge(value, T::N_BITS)),
-        _ => true,
-    };
-    if is_accepted { Ok(narrow) } else { Err(Problem::NotFinite(value)) }
 }
 
 /// The number in one row of an array.

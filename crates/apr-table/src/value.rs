@@ -1,5 +1,7 @@
 //! Numbers that rows are made of.
 
+use crate::batch::Problem;
+
 /// Which cells a number may come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted {
@@ -12,6 +14,22 @@ pub struct Accepted {
 impl Accepted {
     /// Finite numbers alone.
     pub const FINITE: Self = Self { missing: false, infinite: false };
+
+    /// The accepted number that a float is.
+    ///
+    /// # Errors
+    ///
+    /// If it is NaN or infinite and that is not accepted, or beyond what `T` can hold.
+    pub fn float<T: Value>(self, value: f64) -> Result<T, Problem> {
+        let narrow = T::of_f64(value);
+        let is_accepted = match value {
+            _ if value.is_nan() => self.missing,
+            _ if value.is_infinite() => self.infinite,
+            _ if narrow.is_infinite() => return Err(Problem::TooLarge(value, T::N_BITS)),
+            _ => true,
+        };
+        if is_accepted { Ok(narrow) } else { Err(Problem::NotFinite(value)) }
+    }
 }
 
 /// `f32` or `f64`. Conversions round to nearest, ties to even.

@@ -92,11 +92,21 @@ def main():
     })
     pq.write_table(samples, "samples.parquet")
     stream("samples.arrows", samples)
+    numbers()
     rows = {name: [text(cell) for cell in VIEW[name].to_pylist()] for name in VIEW.column_names}
     rows["deltas"] = deltas()["deltas"].to_pylist()
     with open("expected.json", "w", encoding="utf-8") as file:
         json.dump({"pyarrow": pa.__version__, "columns": rows}, file, ensure_ascii=False, indent=0)
         file.write("\n")
+
+
+def numbers():
+    """Arrays of NumPy with the columns of numbers."""
+    rows = np.array([[1, 2], [3, 4], [-0.5, 100], [2.5, 0]])
+    np.save("samples.npy", rows)
+    np.save("fortran.npy", np.asfortranarray(rows.astype(">f4")))
+    others = {"y": np.array([0, 1, 1, 0]), "words": np.array(["a", "b", "c", "d"]), "mean": np.zeros(2)}
+    np.savez_compressed("samples.npz", X=rows.astype("f2"), **others)
 
 
 def deltas():

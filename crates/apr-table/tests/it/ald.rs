@@ -115,7 +115,9 @@ fn every_dataset_has_the_cells_that_were_written() {
                     (Some(found), serde_json::Value::Bool(value)) => *found == value.to_string(),
                     (Some(found), number) => {
                         let number = number.as_f64().unwrap();
-                        found.parse::<f64>().is_ok_and(|found| found == number || found as f32 == number as f32)
+                        found
+                            .parse::<f64>()
+                            .is_ok_and(|found| found == number || found as f32 == number as f32)
                     }
                 };
                 assert!(same, "{name} {column}: {found:?} {expected}");
@@ -322,5 +324,8 @@ fn small_files_do_not_become_large() {
     let longer = zstd::encode_all(&longer[..], 3).unwrap();
     assert_eq!(code(&with_payload(&longer, stream.len() as u32)), "tb-ald");
     assert_eq!(code(&with_payload(&longer, stream.len() as u32 + 100)), "tb-ald");
-    assert_eq!(code(&with_payload(&zstd::encode_all(&stream[..], 3).unwrap(), stream.len() as u32)), "accepted");
+    assert_eq!(
+        code(&with_payload(&zstd::encode_all(&stream[..], 3).unwrap(), stream.len() as u32)),
+        "accepted"
+    );
 }

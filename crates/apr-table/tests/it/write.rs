@@ -9,7 +9,8 @@ use apr_table::{
 const FORMATS: [TableFormat; 3] = [TableFormat::ArrowFile, TableFormat::ArrowStream, TableFormat::Parquet];
 
 fn columns() -> Vec<ColumnSpec> {
-    let column = |name: &str, cell_type, is_nullable| ColumnSpec { name: name.into(), cell_type, is_nullable };
+    let column =
+        |name: &str, cell_type, is_nullable| ColumnSpec { name: name.into(), cell_type, is_nullable };
     vec![
         column("f32", CellType::F32, false),
         column("a.b", CellType::F64, true),
