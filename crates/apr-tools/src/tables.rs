@@ -1,6 +1,9 @@
-//! Tables: columns by name or number, rows as numbers. Comma-separated values, JSON lines, Arrow IPC and Parquet.
+//! Tables: columns by name or number, rows as numbers. Comma-separated values, JSON lines, Arrow IPC, Parquet, datasets of alimentar,
+//! arrays of NumPy.
 
 mod categories;
+#[cfg(feature = "tables")]
+mod arrays;
 #[cfg(feature = "tables")]
 mod columns;
 mod csv;
@@ -10,26 +13,56 @@ mod number;
 
 use alloc::collections::BTreeMap;
 use std::io::{BufReader, Read};
+#[cfg(feature = "tables")]
+use std::path::Path;
 use std::path::PathBuf;
 
 pub(crate) use self::categories::{Categories, Unknown};
 #[cfg(feature = "tables")]
-use self::columns::{Columns, Stop};
+use apr_table::TableFormat;
+
+#[cfg(feature = "tables")]
+use self::arrays::Arrays;
+#[cfg(feature = "tables")]
+use self::columns::Columns;
 use self::csv::{BYTE_ORDER_MARK, CsvReader, Record};
 use self::input::Content;
-pub(crate) use self::input::{Dialect, Header, Input};
+pub(crate) use self::input::{Dialect, Header, Input, is_encrypted};
 use self::json_lines::JsonLines;
 pub(crate) use self::number::{Accepts, MISSING, Number, number};
 use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, Failure, Place};
+#[cfg(feature = "tables")]
+use crate::output::Destination;
 use crate::terminal::escape;
 use crate::terminal::human;
 
 /// What the tables are that a command takes, or lines instead of one, for its help page.
 #[cfg(feature = "tables")]
-pub(crate) const TABLE_OR_LINES: &str = "A table (comma-separated values, JSON lines, Arrow IPC, Parquet), or lines of text; `-` for standard input";
+pub(crate) const TABLE_OR_LINES: &str = "A table (comma-separated values, JSON lines, Arrow IPC, Parquet, .npy, .npz, .ald), or lines of text; `-` for standard input";
 #[cfg(not(feature = "tables"))]
 pub(crate) const TABLE_OR_LINES: &str =
     "A table (comma-separated values, JSON lines), or lines of text; `-` for standard input";
+
+/// The format of a table that is written to a file of this name, by its ending.
+#[cfg(feature = "tables")]
+pub(crate) fn table_format(path: &Path) -> Option<TableFormat> {
+    let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+    match ending.as_str() {
+        "arrow" | "feather" => Some(TableFormat::ArrowFile),
+        "arrows" => Some(TableFormat::ArrowStream),
+        "parquet" => Some(TableFormat::Parquet),
+        _ => None,
+    }
+}
+
+/// The failure of writing a table.
+#[cfg(feature = "tables")]
+pub(crate) fn output_failure(error: apr_table::Error, destination: &Destination) -> Failure {
+    match located_error::io_error(&error) {
+        Some(cause) => destination.write_failure(cause),
+        None => Failure::from(error).in_file(destination.label()),
+    }
+}
 
 /// A table whose rows all have as many columns as the first one.
 pub(crate) struct Table {
@@ -48,6 +81,15 @@ enum Rows {
     JsonLines(JsonLines<BufReader<Box<dyn Read>>>),
     #[cfg(feature = "tables")]
     Columns(Box<Columns>),
+    #[cfg(feature = "tables")]
+    Arrays(Box<Arrays>),
+}
+
+/// Why rows cannot be taken.
+#[cfg(feature = "tables")]
+enum Stop {
+    Table(Failure),
+    Cell { what: String, place: Place, column: usize },
 }
 
 /// What is read of each row.
@@ -77,7 +119,7 @@ impl Table {
     /// # Errors
     ///
     /// If the table cannot be read.
-    pub(crate) fn open(input: Input, dialect: Dialect) -> Result<Self, Failure> {
+    pub(crate) fn open(input: Input, dialect: &Dialect) -> Result<Self, Failure> {
         let label = input.label().to_owned();
         let in_table = |failure: Failure| failure.in_file(&label);
         let rows = match input.content {
@@ -89,6 +131,14 @@ impl Table {
             Content::Arrow(stream) => Rows::Columns(Box::new(Columns::arrow(stream).map_err(in_table)?)),
             #[cfg(feature = "tables")]
             Content::Parquet(file) => Rows::Columns(Box::new(Columns::parquet(file).map_err(in_table)?)),
+            #[cfg(feature = "tables")]
+            Content::Ald(dataset) => {
+                Rows::Columns(Box::new(Columns::ald(*dataset, &input.keys).map_err(in_table)?))
+            }
+            #[cfg(feature = "tables")]
+            Content::Arrays(file, _) => {
+                Rows::Arrays(Box::new(Arrays::open(file, dialect.array.as_deref()).map_err(in_table)?))
+            }
             #[cfg(not(feature = "tables"))]
             content => {
                 let failure = content.refused_as("comma-separated values", &label);
@@ -101,6 +151,11 @@ impl Table {
             Rows::JsonLines(lines) => Some(lines.names().to_vec()),
             #[cfg(feature = "tables")]
             Rows::Columns(columns) => Some(columns.names().to_vec()),
+            #[cfg(feature = "tables")]
+            Rows::Arrays(arrays) => {
+                table.n_columns = arrays.n_columns();
+                return Ok(table);
+            }
             Rows::Csv(csv) => {
                 let Some(first) = csv.next().map_err(|failure| failure.in_file(&table.label))? else {
                     return Ok(table);
@@ -133,7 +188,8 @@ impl Table {
         self.names.as_deref()
     }
 
-    /// The column of that name, or of that number counted from 1.
+    /// The column of that name, or of that number counted from 1. Of an archive of NumPy also an array with a value for each row: its
+    /// number is beyond [`n_columns`](Self::n_columns).
     ///
     /// # Errors
     ///
@@ -143,6 +199,12 @@ impl Table {
             let what = format!("the table has no column `{}`", escape::cut(wanted, 60));
             Err(Failure::new(CODE_TABLE_COLUMNS, what).in_file(&self.label).because(why))
         };
+        #[cfg(feature = "tables")]
+        if let Rows::Arrays(arrays) = &self.rows
+            && let Some(column) = arrays.column(wanted).map_err(|failure| failure.in_file(&self.label))?
+        {
+            return Ok(column);
+        }
         if let Some(names) = &self.names {
             let mut found = names.iter().enumerate().filter(|(_, name)| *name == wanted).map(|(idx, _)| idx);
             match (found.next(), found.next()) {
@@ -189,11 +251,13 @@ impl Table {
         let result = match &mut self.rows {
             #[cfg(feature = "tables")]
             Rows::Columns(columns) => {
-                let taking = columns.take(wanted, &mut self.categories, limit, &mut taken);
-                taking.map_err(|stop| match stop {
-                    Stop::Table(failure) => failure.in_file(&self.label),
-                    Stop::Cell { what, place, column } => self.cell_failure(what, place, column),
-                })
+                let stopped = columns.take(wanted, &mut self.categories, limit, &mut taken);
+                stopped.map_err(|stop| self.stopped(stop))
+            }
+            #[cfg(feature = "tables")]
+            Rows::Arrays(arrays) => {
+                let stopped = arrays.take(wanted, &mut self.categories, limit, &mut taken);
+                stopped.map_err(|stop| self.stopped(stop))
             }
             _ => {
                 let mut categories = core::mem::take(&mut self.categories);
@@ -207,6 +271,14 @@ impl Table {
             other => other?,
         }
         Ok(taken)
+    }
+
+    #[cfg(feature = "tables")]
+    fn stopped(&self, stop: Stop) -> Failure {
+        match stop {
+            Stop::Table(failure) => failure.in_file(&self.label),
+            Stop::Cell { what, place, column } => self.cell_failure(what, place, column),
+        }
     }
 
     fn next_records<T: Number>(
@@ -246,7 +318,7 @@ impl Table {
             Rows::Csv(csv) => csv.next(),
             Rows::JsonLines(lines) => lines.next(),
             #[cfg(feature = "tables")]
-            Rows::Columns(_) => Ok(None),
+            Rows::Columns(_) | Rows::Arrays(_) => Ok(None),
         };
         match record.map_err(|failure| failure.in_file(label))? {
             Some(record) if record.len() != expected => {
@@ -274,7 +346,7 @@ impl Rows {
             Self::Csv(csv) => csv.has_buffered(),
             Self::JsonLines(lines) => lines.has_buffered(),
             #[cfg(feature = "tables")]
-            Self::Columns(_) => false,
+            Self::Columns(_) | Self::Arrays(_) => false,
         }
     }
 }
@@ -307,8 +379,9 @@ mod tests {
     use super::*;
 
     fn table(text: &'static str, header: Header) -> Result<Table, Failure> {
-        let input = Input { label: "t.csv".into(), content: Content::of(Box::new(text.as_bytes())).unwrap() };
-        Table::open(input, Dialect { delimiter: b',', header })
+        let content = Content::of(Box::new(text.as_bytes())).unwrap();
+        let input = Input { label: "t.csv".into(), content, keys: Default::default() };
+        Table::open(input, &Dialect { header, ..Dialect::COMMAS })
     }
 
     #[test]

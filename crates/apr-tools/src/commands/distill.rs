@@ -185,7 +185,8 @@ fn rows(
     target: &str,
     console: &Console,
 ) -> Result<(Rows, usize, Rows), Failure> {
-    let all = rows::labeled(&args.data, args.dialect, teachers, target, console)?;
+    let all =
+        rows::labeled(args.loading.table(&args.data, console)?, &args.dialect, teachers, target, console)?;
     let out = held_out(all.n_rows(), all.class_ids().as_deref(), args.test_share, args.seed);
     let (mut learned, tested) = all.divide(&out);
     if tested.n_rows() == 0 || learned.n_rows() == 0 {
@@ -199,7 +200,12 @@ fn rows(
     let n_labeled = learned.n_rows();
     teachers.scale_decisions(&learned)?;
     if let Some(path) = &args.unlabeled {
-        learned.append(rows::unlabeled(path, args.dialect, teachers, console)?);
+        learned.append(rows::unlabeled(
+            args.loading.table(path, console)?,
+            &args.dialect,
+            teachers,
+            console,
+        )?);
     }
     if args.synthesize > 0 {
         let synthetic = mixed_samples(&learned.matrix()?, args.synthesize, MIXED, args.seed);

@@ -1,17 +1,20 @@
 //! `apr predict`: predictions for the rows of a table or for lines of text.
 
 mod answer;
+mod output;
 pub(crate) mod report;
 pub(crate) mod rows;
 mod similar;
 pub(crate) mod texts;
 
 use alloc::rc::Rc;
+use core::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use apr_models::{AnyModel, InputKind, OutputKind, Predictions};
 
 use self::answer::Asked;
+use self::output::Form;
 use self::report::Report;
 use self::similar::{Answers, Question, SimilarArgs};
 use crate::args::{CompatArg, ForceArg, PayloadArgs};
@@ -21,8 +24,8 @@ use crate::input::{Model, NamedModel, Source};
 use crate::output::{Destination, Overwrite, Run};
 use crate::report::List;
 use crate::sealed_file::tell_cost;
-use crate::secrets::KeysArgs;
-use crate::tables::{self, Dialect, Header, Input};
+use crate::secrets::{Keys, KeysArgs};
+use crate::tables::{self, Dialect, Input};
 use crate::terminal::Console;
 
 const AFTER_HELP: &str = "If the model knows the names of its features and the table has a header, columns are taken by name and \
@@ -49,7 +52,7 @@ pub(crate) struct Args {
     model: PathBuf,
     #[arg(short = 'i', long = "input", value_name = "TABLE", help = tables::TABLE_OR_LINES)]
     rows: PathBuf,
-    /// Write the predictions to this file instead of standard output.
+    /// Write the predictions to this file instead of standard output; .jsonl, .parquet, .arrow and .arrows name its format.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// After each class also the probability of every class.
@@ -79,6 +82,9 @@ pub(crate) struct LoadArgs {
     keys: KeysArgs,
     #[command(flatten)]
     detached: DetachedArgs,
+    /// A password is asked for once.
+    #[arg(skip)]
+    loaded: OnceCell<Rc<Keys>>,
 }
 
 impl LoadArgs {
@@ -92,11 +98,36 @@ impl LoadArgs {
             return Err(Failure::new(CODE_USAGE, "standard input can be only one of model and table"));
         }
         let rules = self.payload.apply(self.compat.rules());
-        let keys = Rc::new(self.keys.load([model, rows])?);
+        let keys = self.keys([model, rows])?;
         let detached = self.detached.load()?;
-        let source = Source::open_verified(model, detached.as_ref(), console)?.with_keys(&keys);
+        let source = Source::open_verified(model, detached.as_ref(), console)?;
+        // What decrypts is for the table if only that is encrypted.
+        let keys = match !source.is_encrypted() && keys.can_decrypt() && tables::is_encrypted(rows) {
+            true => Rc::new(keys.without_identity()),
+            false => keys,
+        };
+        let source = source.with_keys(&keys);
         tell_cost(&source, console)?;
         Model::of_content(source, &rules)?.named()
+    }
+
+    /// The table, with the keys that open the model.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be opened, or a key cannot be read.
+    pub(crate) fn table(&self, rows: &Path, console: &Console) -> Result<Input, Failure> {
+        let input = Input::open(rows)?.with_shared_keys(&self.keys([rows, rows])?);
+        input.tell_notes(console);
+        Ok(input)
+    }
+
+    fn keys(&self, inputs: [&Path; 2]) -> Result<Rc<Keys>, Failure> {
+        if let Some(keys) = self.loaded.get() {
+            return Ok(Rc::clone(keys));
+        }
+        let keys = Rc::new(self.keys.load(inputs)?);
+        Ok(Rc::clone(self.loaded.get_or_init(|| keys)))
     }
 }
 
@@ -120,9 +151,10 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     if let AnyModel::ContentRecommender(model) = &*known.model
         && !args.proba
     {
-        let input = Input::open(rows_path)?;
-        let question = Question { args: args.similar, input, dialect: *dialect, column };
-        let answers = Answers { files: [model_path, rows_path], destination: &destination, overwrite };
+        let input = args.loading.table(rows_path, console)?;
+        let question = Question { args: args.similar, input, dialect, column };
+        let form = Form::of(&destination)?;
+        let answers = Answers { files: [model_path, rows_path], destination: &destination, overwrite, form };
         similar::run(&known, model, question, &answers, console)?;
         return Ok(Exit::Success);
     }
@@ -132,23 +164,31 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     let wanted = if args.proba { OutputKind::Probabilities } else { OutputKind::Predictions };
     let asked = Asked::new(&known, wanted).map_err(|failure| failure.in_file(model_path))?;
-    let input = Input::open(rows_path)?;
-
+    let input = args.loading.table(rows_path, console)?;
     let report = Report::new(&known, &asked, dialect.delimiter);
+    let form = Form::of(&destination)?;
+    if form != Form::Lines {
+        let ask = Box::new(|take: &mut dyn FnMut(Predictions) -> Result<(), Failure>| {
+            ask(&known, &asked, input, dialect, column, console, take)
+        });
+        let n_rows = output::write(form, (&known, &asked), &destination, overwrite, ask)?;
+        return report
+            .written(n_rows, [model_path, rows_path], &destination, console)
+            .map(|()| Exit::Success);
+    }
     if console.is_json() {
         // One object, whole or not at all: a row that does not fit is the only thing printed then.
         let mut predictions = List::default();
-        ask(&known, &asked, input, *dialect, column, console, &mut |answers| {
+        ask(&known, &asked, input, dialect, column, console, &mut |answers| {
             report.push(&answers, &mut predictions)
         })?;
         report.json(&predictions, [model_path, rows_path], &destination, overwrite, console)?;
         return Ok(Exit::Success);
     }
-    let n_rows = report.stream(&destination, overwrite, |take| {
-        ask(&known, &asked, input, *dialect, column, console, take)
-    })?;
+    let n_rows = report
+        .stream(&destination, overwrite, |take| ask(&known, &asked, input, dialect, column, console, take))?;
     if destination != Destination::Stdout {
-        report::wrote(&destination, n_rows, console);
+        report.written(n_rows, [model_path, rows_path], &destination, console)?;
     }
     Ok(Exit::Success)
 }
@@ -158,7 +198,7 @@ fn ask(
     known: &NamedModel,
     asked: &Asked<'_>,
     input: Input,
-    dialect: Dialect,
+    dialect: &Dialect,
     column: Option<&str>,
     console: &Console,
     take: &mut dyn FnMut(Predictions) -> Result<(), Failure>,
@@ -179,10 +219,10 @@ fn ask(
 /// If the rows cannot be read or do not fit the model, or the output cannot be written.
 pub(crate) fn record(known: &NamedModel, rows: &Path, to: &Path, console: &Console) -> Result<(), Failure> {
     let asked = Asked::new(known, OutputKind::Predictions)?;
-    let report = Report::new(known, &asked, COMMA.delimiter);
+    let report = Report::new(known, &asked, Dialect::COMMAS.delimiter);
     let input = Input::open(rows)?;
     report.stream(&Destination::File(to.to_owned()), Overwrite::Refuse, |take| {
-        ask(known, &asked, input, COMMA, None, console, take)
+        ask(known, &asked, input, &Dialect::COMMAS, None, console, take)
     })?;
     Ok(())
 }
@@ -194,9 +234,6 @@ pub(crate) fn record(known: &NamedModel, rows: &Path, to: &Path, console: &Conso
 /// If the model predicts nothing.
 pub(crate) fn names(known: &NamedModel, count: usize) -> Result<Vec<String>, Failure> {
     let asked = Asked::new(known, OutputKind::Predictions)?;
-    let report = Report::new(known, &asked, COMMA.delimiter);
+    let report = Report::new(known, &asked, Dialect::COMMAS.delimiter);
     Ok((0..count).map(|number| report.name(number)).collect())
 }
-
-/// Rows of numbers separated by commas.
-const COMMA: Dialect = Dialect { delimiter: b',', header: Header::No };

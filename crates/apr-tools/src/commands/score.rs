@@ -12,7 +12,7 @@ use super::predict::{LoadArgs, rows, texts};
 use crate::error::{CODE_NO_PREDICTION, CODE_TABLE_COLUMNS, CODE_USAGE, Exit, Failure};
 use crate::input::NamedModel;
 use crate::scoring::{Expected, Metrics, Scorer};
-use crate::tables::{self, Dialect, Input, Number, Table, Text, Wanted};
+use crate::tables::{self, Dialect, Number, Table, Text, Wanted};
 use crate::terminal::Console;
 use crate::terminal::escape;
 
@@ -57,7 +57,7 @@ const BATCH: usize = 4096;
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let known = args.loading.load(&args.model, &args.data, console)?;
     if let AnyModel::NgramLm(model) = &*known.model {
-        let metrics = perplexity(model, args)?;
+        let metrics = perplexity(model, args, console)?;
         return print(args, &known, None, (&metrics, &[]), console);
     }
     if args.column.is_some() {
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         let failure = Failure::new(CODE_USAGE, "the model does not know the name of its target");
         return Err(failure.help("name the column with --target"));
     };
-    let mut table = Table::open(Input::open(&args.data)?, args.dialect)?;
+    let mut table = Table::open(args.loading.table(&args.data, console)?, &args.dialect)?;
     let in_table = |failure: Failure| failure.in_file(&args.data);
     let target = table.column(target_name)?;
     let columns = rows::columns(&known, &mut table, Some(target), console).map_err(in_table)?;
@@ -113,9 +113,10 @@ fn print(
 }
 
 /// The perplexity of a language model on lines, or on the texts of a column.
-fn perplexity(model: &NgramLm, args: &Args) -> Result<Metrics, Failure> {
+fn perplexity(model: &NgramLm, args: &Args, console: &Console) -> Result<Metrics, Failure> {
     let (mut n_texts, mut n_tokens, mut sum) = (0, 0, 0.0);
-    texts::each(Input::open(&args.data)?, args.dialect, args.column.as_deref(), &mut |text, _| {
+    let input = args.loading.table(&args.data, console)?;
+    texts::each(input, &args.dialect, args.column.as_deref(), &mut |text, _| {
         let words: Vec<&str> = text.split_whitespace().collect();
         n_texts += 1;
         // The end of a text is an outcome, too.

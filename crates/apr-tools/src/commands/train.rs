@@ -14,6 +14,7 @@ mod validation;
 mod vectors;
 mod weights;
 
+use alloc::rc::Rc;
 use std::path::{Path, PathBuf};
 
 use apr_container::{Map, Metadata, SaveOptions, Training, Value, to_vec};
@@ -32,6 +33,7 @@ use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::Format;
 use crate::output::ending::Ending;
 use crate::output::{Output, Run};
+use crate::secrets::KeysArgs;
 use crate::tables::{self, Dialect, Input};
 use crate::terminal::Console;
 use crate::threads::{Threads, ThreadsArg};
@@ -78,6 +80,8 @@ struct CommonArgs {
     dialect: Dialect,
     #[command(flatten)]
     threads: ThreadsArg,
+    #[command(flatten)]
+    keys: KeysArgs,
 }
 
 /// What training gives.
@@ -134,8 +138,11 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let Output { destination, overwrite, run } = common.write.output(&common.output, console)?;
     Ending::check_output(&destination, Format::AprV1)?;
 
+    let keys = Rc::new(common.keys.load([source.as_path()])?);
+    let input = Input::open(source)?.with_keys(&keys)?;
+    input.tell_notes(console);
     let busy = console.busy("training");
-    let mut data = Data::read(Input::open(source)?, common.dialect, &columns, &preparation)?;
+    let mut data = Data::read(input, &common.dialect, &columns, &preparation)?;
     let ignores_unknown = preparation.ignores_unknown();
     let train: algorithms::Training<'_> = Box::new(move |data: &Data, workers: &dyn Workers| {
         preparation.train(data, &|data| train(data, workers))

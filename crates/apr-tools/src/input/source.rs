@@ -4,9 +4,10 @@ use alloc::rc::Rc;
 use core::cell::RefCell;
 use std::path::{Path, PathBuf};
 
+use apr_container::v1;
 use durable_file::Scratch;
 use model_file::{FileKind, ModelFile, OpenOptions};
-use read_at::FileSource;
+use read_at::{FileSource, ReadAt as _};
 
 use super::spool::Spool;
 use super::{Format, Rules, failure_of};
@@ -135,6 +136,18 @@ impl Source {
 
     pub(crate) fn format(&self) -> Format {
         self.kind.expected()
+    }
+
+    /// Whether it has to be decrypted, as far as its header says so.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        if self.format() != Format::AprV1 {
+            return self.format() == Format::Sealed;
+        }
+        let mut header = [0; 32];
+        let file = self.file.borrow();
+        let is_read = file.as_ref().is_some_and(|file| file.read_exact_at(0, &mut header).is_ok());
+        let header = v1::Header::from_bytes(&header, &apr_container::ReadOptions::default());
+        is_read && header.is_ok_and(|header| header.is_encrypted())
     }
 
     /// How it is opened.

@@ -77,6 +77,12 @@ impl Keys {
         self
     }
 
+    /// Only whose signature a file must have, and what it may ask for.
+    #[must_use]
+    pub(crate) fn without_identity(&self) -> Self {
+        Self { identity: None, trusted: self.trusted.clone(), limits: self.limits }
+    }
+
     pub(crate) fn is_given(&self) -> bool {
         self.identity.is_some() || self.demands_signature()
     }

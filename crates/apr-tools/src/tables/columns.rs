@@ -1,14 +1,16 @@
-//! Rows of tables that are stored by columns: Arrow IPC and Parquet.
+//! Rows of tables that are stored by columns: Arrow IPC, Parquet, datasets of alimentar.
 
 use alloc::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 
+use apr_table::ald::Ald;
 use apr_table::{Accepted, Batch, CellError, Error, Table};
 
 use super::number::{Accepts, Number};
-use super::{Categories, Taken, Wanted};
+use super::{Categories, Stop, Taken, Wanted};
 use crate::error::{Failure, Place};
+use crate::secrets::Keys;
 
 /// Such a table.
 pub(super) struct Columns {
@@ -18,12 +20,6 @@ pub(super) struct Columns {
     is_chosen: bool,
 }
 
-/// Why rows cannot be taken.
-pub(super) enum Stop {
-    Table(Failure),
-    Cell { what: String, place: Place, column: usize },
-}
-
 impl Columns {
     pub(super) fn arrow(source: impl Read + 'static) -> Result<Self, Failure> {
         Ok(Self::new(Table::arrow(source)?))
@@ -31,6 +27,11 @@ impl Columns {
 
     pub(super) fn parquet(file: File) -> Result<Self, Failure> {
         Ok(Self::new(Table::parquet(file)?))
+    }
+
+    pub(super) fn ald(dataset: Ald, keys: &Keys) -> Result<Self, Failure> {
+        let access = keys.decryption().with_trust(keys.trusted().trust());
+        Ok(Self::new(Table::ald(dataset, &access)?.0))
     }
 
     fn new(table: Table<'static>) -> Self {
@@ -54,10 +55,7 @@ impl Columns {
         if batch.n_rows() > limit {
             self.batch = Some(batch.slice(limit, batch.n_rows()));
         }
-        let accepted = Accepted {
-            missing: wanted.accepts != Accepts::Finite,
-            infinite: wanted.accepts == Accepts::Anything,
-        };
+        let accepted = accepted(wanted.accepts);
         let mut result = Ok(());
         let of_numbers = wanted.numbers.iter().copied().filter(|column| !categories.contains_key(column));
         let of_numbers: Vec<usize> = of_numbers.collect();
@@ -125,6 +123,11 @@ fn add_categories<T: Number>(
         }
     }
     Ok((rows.n_rows(), None))
+}
+
+/// What cells a model accepts.
+pub(super) fn accepted(accepts: Accepts) -> Accepted {
+    Accepted { missing: accepts != Accepts::Finite, infinite: accepts == Accepts::Anything }
 }
 
 impl From<Error> for Stop {

@@ -78,6 +78,122 @@ fn labels_are_said_as_they_are() {
     assert_eq!(values, json!([probabilities(0.75), probabilities(0.5)]));
 }
 
+/// The names of the columns of a table, and its rows as texts.
+fn table(bytes: Vec<u8>) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut table = match bytes.starts_with(b"PAR1") {
+        true => apr_table::Table::parquet_in_memory(bytes).unwrap(),
+        false => apr_table::Table::arrow(std::io::Cursor::new(bytes)).unwrap(),
+    };
+    let names = table.names().to_vec();
+    let mut rows = Vec::new();
+    while let Some(batch) = table.next_batch().unwrap() {
+        for row in 0..batch.n_rows() {
+            let text = |column| batch.text(row, column).unwrap().unwrap().into_owned();
+            rows.push((0..names.len()).map(text).collect());
+        }
+    }
+    (names, rows)
+}
+
+#[test]
+fn the_ending_of_the_output_decides_how_predictions_are_written() {
+    let sandbox = Sandbox::empty();
+    sandbox.write("rows.csv", b"1,0\n-1,0\n");
+    let step = || linear(&[1.0, 0.0, 0.0, 0.0], &[2.0, 1.0]);
+    let texts = Labels::Texts(vec!["a,\"b".into(), "c".into()]);
+    for (labels, [first, second], json) in [
+        (Labels::Integers(vec![-7, 3]), ["-7", "3"], "-7"),
+        (texts, ["a,\"b", "c"], r#""a,\"b""#),
+        (Labels::Booleans(vec![false, true]), ["false", "true"], "false"),
+        (Labels::Numbers(vec![0.5, 1.5]), ["0.5", "1.5"], "0.5"),
+    ] {
+        let head = classes(labels, DecisionRule::ArgMax, ProbabilityRule::Normalized);
+        of_two(&sandbox, "m.apr", Accepts::Finite, step(), head);
+        let names =
+            ["prediction".to_owned(), format!("probability.{first}"), format!("probability.{second}")];
+        for (output, begin) in
+            [("p.parquet", &b"PAR1"[..]), ("p.arrow", b"ARROW1\0\0"), ("P.ARROWS", b"\xff\xff\xff\xff")]
+        {
+            let args = ["predict", "m.apr", "-i", "rows.csv", "--proba", "-o", output, "--force"];
+            let ran = sandbox.run(&args);
+            assert_eq!((ran.exit, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
+            assert!(ran.stderr.contains("2 predictions"), "{}", ran.stderr);
+            let bytes = sandbox.read(output);
+            assert!(bytes.starts_with(begin));
+            let (found, rows) = table(bytes.clone());
+            assert_eq!(found, names);
+            assert_eq!(rows, [[first, "0.75", "0.25"], [first, "0.5", "0.5"]]);
+            let (exit, report) = sandbox.json(&args);
+            assert_eq!((exit, &report["rows"], &report["output"]), (0, &json!(2), &json!(output)));
+            assert!(report.get("predictions").is_none());
+            assert_eq!(sandbox.read(output), bytes, "the same bytes");
+            // A table again.
+            let ran = sandbox.run(&["predict", "m.apr", "-i", output]);
+            assert!(ran.exit == 3 && ran.stderr.contains("cli-table-columns"), "{}", ran.stderr);
+        }
+        let ran = sandbox.run(&["predict", "m.apr", "-i", "rows.csv", "--proba", "-o", "p.jsonl", "--force"]);
+        assert_eq!(ran.exit, 0, "{}", ran.stderr);
+        let [second, third] = [&names[1], &names[2]].map(|name| Json::from(name.as_str()).to_string());
+        let expected = [(0.75, 0.25), (0.5, 0.5)]
+            .map(|(a, b)| format!("{{\"prediction\":{json},{second}:{a},{third}:{b}}}\n"));
+        assert_eq!(String::from_utf8(sandbox.read("p.jsonl")).unwrap(), expected.concat());
+    }
+}
+
+#[test]
+fn predictions_without_labels_are_written_as_columns() {
+    let sandbox = Sandbox::empty();
+    sandbox.write("rows.csv", b"0.1,1e300\n");
+    sandbox.write("none.csv", b"a,b\n");
+    let copy = || linear(&[1.0, 0.0, 0.0, 1.0], &[0.0, 0.0]);
+    let value = || linear(&[1.0, 0.0], &[0.0]);
+    let outliers = || Head::Outliers(OutlierHead { divisor: 1.0, cut: 1.0, offset: 0.0 });
+    for (step, head, names, row) in [
+        (copy(), rows(ValueKind::Transformed), &["output.1", "output.2"][..], &["0.1", "1e300"][..]),
+        (value(), rows(ValueKind::Predictions), &["prediction"], &["0.1"]),
+        (value(), outliers(), &["prediction"], &["-1"]),
+    ] {
+        of_two(&sandbox, "m.apr", Accepts::Finite, step, head);
+        for output in ["p.parquet", "p.arrow", "p.jsonl"] {
+            for input in ["rows.csv", "none.csv"] {
+                let ran = sandbox.run(&["predict", "m.apr", "-i", input, "-o", output, "--force"]);
+                assert_eq!(ran.exit, 0, "{}", ran.stderr);
+                let bytes = sandbox.read(output);
+                if output == "p.jsonl" {
+                    let lines = String::from_utf8(bytes).unwrap();
+                    assert_eq!(lines.lines().count(), usize::from(input == "rows.csv"));
+                    continue;
+                }
+                let (found, values) = table(bytes);
+                assert_eq!(found, names);
+                match input {
+                    "rows.csv" => {
+                        for (value, expected) in values[0].iter().zip(row) {
+                            assert_eq!(value.parse::<f64>().unwrap(), expected.parse::<f64>().unwrap());
+                        }
+                    }
+                    _ => assert!(values.is_empty()),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_row_at_fault_leaves_no_table() {
+    let sandbox = Sandbox::empty();
+    sandbox.write("rows.csv", b"1,0\n-1,x\n");
+    sandbox.write("old.parquet", b"old");
+    of_two(&sandbox, "m.apr", Accepts::Finite, linear(&[1.0, 0.0], &[0.0]), rows(ValueKind::Predictions));
+    for output in ["p.parquet", "p.arrow", "p.jsonl", "old.parquet"] {
+        let ran = sandbox.run(&["predict", "m.apr", "-i", "rows.csv", "-o", output, "--force"]);
+        assert_eq!(ran.exit, 3, "{}", ran.stderr);
+        assert_eq!(sandbox.path(output).exists(), output == "old.parquet");
+    }
+    assert_eq!(sandbox.read("old.parquet"), b"old");
+    assert!(sandbox.leftovers().is_empty());
+}
+
 #[test]
 fn numbers_keep_64_bits() {
     let sandbox = Sandbox::empty();

@@ -102,15 +102,16 @@ impl Rows {
 ///
 /// If the table cannot be read or does not fit the teachers, or a label is none of theirs.
 pub(super) fn labeled(
-    path: &Path,
-    dialect: Dialect,
+    input: Input,
+    dialect: &Dialect,
     teachers: &Teachers,
     target: &str,
     console: &Console,
 ) -> Result<Rows, Failure> {
-    let mut table = Table::open(Input::open(path)?, dialect)?;
+    let path = input.label().to_owned();
+    let mut table = Table::open(input, dialect)?;
     let target = table.column(target)?;
-    let (features, n_features, cells) = read(path, &mut table, teachers, Some(target), console)?;
+    let (features, n_features, cells) = read(&path, &mut table, teachers, Some(target), console)?;
     let wrong = |what, (place, _): &Text| table.cell_failure(what, place.clone(), target);
     let labels = match teachers.classes() {
         Some(classes) => {
@@ -141,13 +142,14 @@ pub(super) fn labeled(
 ///
 /// If the table cannot be read or does not fit the teachers.
 pub(super) fn unlabeled(
-    path: &Path,
-    dialect: Dialect,
+    input: Input,
+    dialect: &Dialect,
     teachers: &Teachers,
     console: &Console,
 ) -> Result<Vec<f64>, Failure> {
-    let mut table = Table::open(Input::open(path)?, dialect)?;
-    Ok(read(path, &mut table, teachers, None, console)?.0)
+    let path = input.label().to_owned();
+    let mut table = Table::open(input, dialect)?;
+    Ok(read(&path, &mut table, teachers, None, console)?.0)
 }
 
 fn read(

@@ -47,6 +47,21 @@ impl<'k> Asked<'k> {
         self.known.model.predict(samples, n_samples, self.wanted)
     }
 
+    /// Predictions of no samples, which have the types of all others.
+    ///
+    /// # Errors
+    ///
+    /// Those of the model.
+    #[cfg(feature = "tables")]
+    pub(super) fn predict_nothing(&self) -> Result<Predictions, apr_models::Error> {
+        let samples = match self.input_kind {
+            InputKind::Text => Samples::Text(&[]),
+            InputKind::F64 => Samples::F64(&[]),
+            _ => Samples::F32(&[]),
+        };
+        self.predict(samples, 0)
+    }
+
     /// The kind of the predictions, as in JSON.
     pub(super) fn kind(&self) -> Option<&'static str> {
         self.known.model.capabilities().prediction().map(apr_models::PredictionKind::name)

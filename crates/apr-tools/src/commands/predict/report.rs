@@ -141,6 +141,25 @@ impl<'k> Report<'k> {
         console.report(&self.report(predictions.len(), files, Some(path)))
     }
 
+    /// Reports the file with the predictions.
+    ///
+    /// # Errors
+    ///
+    /// If standard output does not take the report.
+    pub(super) fn written(
+        &self,
+        n_rows: u64,
+        files: [&Path; 2],
+        destination: &Destination,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        if console.is_json() {
+            return console.report(&self.report(n_rows, files, Some(destination.label())));
+        }
+        wrote(destination, n_rows, console);
+        Ok(())
+    }
+
     /// The report with a place for the predictions, or with the file they are in.
     fn report<'r>(
         &'r self,
@@ -222,7 +241,7 @@ struct ClassFields<'a> {
 /// A value in the precision it has.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum FloatValue {
+pub(super) enum FloatValue {
     F32(Narrow),
     F64(report::Number),
 }

@@ -22,7 +22,7 @@ pub(super) fn ask(
     known: &NamedModel,
     asked: &Asked<'_>,
     input: Input,
-    dialect: Dialect,
+    dialect: &Dialect,
     console: &Console,
     take: &mut dyn FnMut(Predictions) -> Result<(), Failure>,
 ) -> Result<(), Failure> {

@@ -7,9 +7,10 @@ use apr_models::{Accepts, ContentRecommender, Model as _, Recommendation};
 use clap::value_parser;
 use serde::Serialize;
 
+use super::output::Form;
 use super::report::{PREDICTIONS, PredictReport, wrote};
 use super::{rows, texts};
-use crate::error::{CODE_NO_PREDICTION, Failure};
+use crate::error::{CODE_NO_PREDICTION, CODE_OUTPUT_FORMAT, Failure};
 use crate::input::NamedModel;
 use crate::output::{Destination, Overwrite};
 use crate::report::{self, List, Narrow};
@@ -37,7 +38,7 @@ pub(super) struct SimilarArgs {
 pub(super) struct Question<'q> {
     pub(super) args: SimilarArgs,
     pub(super) input: Input,
-    pub(super) dialect: Dialect,
+    pub(super) dialect: &'q Dialect,
     pub(super) column: Option<&'q str>,
 }
 
@@ -47,6 +48,7 @@ pub(super) struct Answers<'a> {
     pub(super) files: [&'a Path; 2],
     pub(super) destination: &'a Destination,
     pub(super) overwrite: Overwrite,
+    pub(super) form: Form,
 }
 
 type Take<'t, 'm> = &'t mut dyn FnMut(&[Recommendation<'m>], bool) -> Result<(), Failure>;
@@ -58,11 +60,17 @@ struct Item<'m> {
     similarity: Narrow,
 }
 
+impl<'m> Item<'m> {
+    fn of(recommendation: &Recommendation<'m>) -> Self {
+        Self { item: recommendation.id, similarity: Narrow(recommendation.score) }
+    }
+}
+
 /// Prints, or writes, the similar items.
 ///
 /// # Errors
 ///
-/// If the input cannot be read or does not fit the items, and those of writing.
+/// If the input cannot be read or does not fit the items, the output is a table, and those of writing.
 pub(super) fn run(
     known: &NamedModel,
     model: &ContentRecommender,
@@ -70,13 +78,15 @@ pub(super) fn run(
     answers: &Answers<'_>,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    let Answers { files, destination, overwrite } = *answers;
-    if console.is_json() {
+    let Answers { files, destination, overwrite, form } = *answers;
+    if !matches!(form, Form::Lines | Form::JsonLines) {
+        let failure = Failure::new(CODE_OUTPUT_FORMAT, "lists of similar items are not columns of a table");
+        return Err(failure.in_file(destination.label()).help("write a .jsonl file, or lines of text"));
+    }
+    if console.is_json() && form == Form::Lines {
         let mut list = List::default();
         ask(known, model, question, console, &mut |items, _| {
-            let items: Vec<Item<'_>> =
-                items.iter().map(|item| Item { item: item.id, similarity: Narrow(item.score) }).collect();
-            list.push(&items, true)
+            list.push(&items.iter().map(Item::of).collect::<Vec<_>>(), true)
         })?;
         let (model, rows) = (model.name(), list.len());
         let Destination::File(path) = destination else {
@@ -98,13 +108,19 @@ pub(super) fn run(
         };
         let asked = ask(known, model, question, console, &mut |items, more_arrived| {
             n_rows += 1;
-            push_line(items, &mut lines);
+            match form {
+                Form::JsonLines => push_json_line(items, &mut lines),
+                _ => push_line(items, &mut lines),
+            }
             if more_arrived && lines.len() < FLUSHED { Ok(()) } else { flush(&mut lines) }
         });
         // Also those before a row at fault.
         flush(&mut lines)?;
         asked
     })?;
+    if console.is_json() {
+        return console.report(&report(files, model.name(), n_rows, Some(destination.label())));
+    }
     if *destination != Destination::Stdout {
         wrote(destination, n_rows, console);
     }
@@ -127,6 +143,14 @@ fn report<'a>(
         predictions: output.is_none().then_some([]),
         output: output.map(report::path),
     }
+}
+
+/// A list of objects, as in the report.
+fn push_json_line(items: &[Recommendation<'_>], line: &mut String) {
+    let items: Vec<Item<'_>> = items.iter().map(Item::of).collect();
+    // Strings and numbers have a form in JSON.
+    line.push_str(&serde_json::to_string(&items).unwrap_or_default());
+    line.push('\n');
 }
 
 /// `ID:SIMILARITY ID:SIMILARITY`; an id in quotes if it could be taken for more than one.

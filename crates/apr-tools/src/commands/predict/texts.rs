@@ -22,7 +22,7 @@ const MAX_LINE: u64 = 16 << 20;
 pub(super) fn ask(
     asked: &Asked<'_>,
     input: Input,
-    dialect: Dialect,
+    dialect: &Dialect,
     column: Option<&str>,
     take: &mut dyn FnMut(Predictions) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -51,7 +51,7 @@ fn answers(asked: &Asked<'_>, texts: &[String]) -> Result<Predictions, Failure> 
 /// If the texts cannot be read, and those of `take`.
 pub(crate) fn each(
     input: Input,
-    dialect: Dialect,
+    dialect: &Dialect,
     column: Option<&str>,
     take: &mut dyn FnMut(String, bool) -> Result<(), Failure>,
 ) -> Result<(), Failure> {

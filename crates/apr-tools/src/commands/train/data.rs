@@ -74,7 +74,7 @@ impl Data {
     /// If the input cannot be read, has no rows, or a cell is not what is needed.
     pub(super) fn read(
         input: Input,
-        dialect: Dialect,
+        dialect: &Dialect,
         columns: &Columns<'_>,
         preparation: &PreparationArgs,
     ) -> Result<Self, Failure> {
