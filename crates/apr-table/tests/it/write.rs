@@ -66,7 +66,7 @@ fn what_is_written_is_read() {
                 let is_null = row % 3 == 0;
                 assert_eq!((pair[0] as f32, pair[1].is_nan()), (row as f32 / 3.0, is_null));
                 assert!(is_null || pair[1] == row as f64 / 3.0);
-                let text = |column| batch.text(at, column).unwrap().map(|text| text.into_owned());
+                let text = |column| batch.text(at, column).unwrap().map(String::from);
                 assert_eq!(text(2), (!is_null).then(|| (i64::MAX - row).to_string()));
                 assert_eq!(text(3), (!is_null).then(|| (row % 2 == 0).to_string()));
                 assert_eq!(text(4), (!is_null).then(|| format!("text {row}")));
