@@ -55,7 +55,7 @@ impl<'s> FromIterator<&'s str> for Strings {
 
 /// Finds strings. Of equal strings, the last is found.
 ///
-/// An open table with linear probing. Its hash is keyed with the digest of all strings: whoever writes the file cannot choose
+/// An open table with linear probing. Its hash is keyed with the digest of all strings: an attacker who writes the file cannot choose
 /// strings that collide, since each choice changes the key.
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
