@@ -48,7 +48,7 @@ const AFTER_HELP: &str = "Tensors are copied byte for byte, one chunk at a time,
     apr convert model.gguf plain.safetensors --dequantize f16\n  apr convert model.apr model2.safetensors\n  \
     apr convert published.safetensors checked.safetensors --key publisher.pub\n  \
     apr convert model.npy array.safetensors\n  apr convert model.safetensors arrays.npz\n  \
-    apr convert llama model.gguf --type q4_k_m --dry-run\n\n\
+    apr convert llama llama.gguf --type q4_k_m --dry-run\n\n\
     Exit codes: 0 success, 2 OUT exists or has the extension of another format, nothing selected or the format cannot hold it, 3 invalid file, 4 corrupted or signed, 5 I/O, 6 another format or encrypted.";
 
 #[derive(Debug, clap::Args)]
