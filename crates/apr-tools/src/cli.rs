@@ -10,9 +10,9 @@ use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches, Parser, S
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
-    check, checkpoint, compatible, completions, convert, decrypt, demo, diff, distill, dump, embed, encrypt,
-    explain, export, inspect, key, keygen, license, man, open, predict, quantize, rekey, scan, score, seal,
-    shard, sign, size, tensors, train, unshard, verify,
+    bench, check, checkpoint, compatible, completions, convert, decrypt, demo, diff, distill, dump, embed,
+    encrypt, explain, export, inspect, key, keygen, license, man, open, predict, quantize, rekey, scan,
+    score, seal, shard, sign, size, tensors, train, unshard, verify,
 };
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::terminal::escape;
@@ -156,6 +156,8 @@ commands! {
     Predict, predict, "predict", "Predict each row of a table";
     Score, score, "score", "Measure how well a model predicts a column of a table";
     Distill, distill, "distill", "Train a small model on the predictions of a larger one";
+    #[cfg(feature = "bench")]
+    Bench, bench, "bench", "Measure what file formats cost: size, time, memory";
     Embed, embed, "embed", "Write a program with the model inside: a cargo project, ready to build";
     Size, size, "size", "Estimate the size of an embedded program, and what each feature adds";
     #[cfg(feature = "serve")]

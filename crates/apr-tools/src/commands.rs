@@ -1,5 +1,7 @@
 //! The commands, one module each.
 
+#[cfg(feature = "bench")]
+pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod checkpoint;
 pub(crate) mod compatible;

@@ -4,7 +4,7 @@ use crate::sandbox::Sandbox;
 #[cfg(unix)]
 use crate::serving::Serving;
 
-const COMMANDS: [&str; 34] = [
+const COMMANDS: [&str; 35] = [
     "inspect",
     "tensors",
     "dump",
@@ -22,6 +22,7 @@ const COMMANDS: [&str; 34] = [
     "predict",
     "score",
     "distill",
+    "bench",
     "embed",
     "size",
     "serve",
@@ -53,7 +54,13 @@ fn examples_of_all_help_pages_run() {
     let algorithms = algorithms();
     assert!(algorithms.len() >= 10, "{algorithms:?}");
     let pages = COMMANDS.iter().map(|command| vec![*command, "--help"]).chain([vec!["--help"]]);
-    let nested = [["key", "show"], ["license", "show"], ["license", "check"], ["license", "set"]];
+    let nested = [
+        ["bench", "formats"],
+        ["key", "show"],
+        ["license", "show"],
+        ["license", "check"],
+        ["license", "set"],
+    ];
     let nested = nested.iter().map(|[command, sub]| vec![*command, *sub, "--help"]);
     for page in pages.chain(algorithms.iter().map(|name| vec!["train", name, "--help"])).chain(nested) {
         let sandbox = Sandbox::with_models();

@@ -6,6 +6,8 @@
 extern crate alloc;
 
 mod apr_files;
+#[cfg(feature = "bench")]
+mod bench;
 mod checkpoints;
 mod columnar;
 mod contract;

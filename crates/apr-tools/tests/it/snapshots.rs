@@ -361,6 +361,7 @@ fn help() {
         ("help-inspect", &["inspect", "--help"]),
         ("help-tensors", &["tensors", "--help"]),
         ("help-compatible", &["compatible", "--help"]),
+        ("help-bench-formats", &["bench", "formats", "--help"]),
         ("help-dump", &["dump", "--help"]),
         ("help-check", &["check", "--help"]),
         ("help-checkpoint", &["checkpoint", "--help"]),

@@ -1,0 +1,143 @@
+//! `apr bench`: what formats cost, measured on this machine.
+
+mod arrays;
+mod formats;
+mod measure;
+mod memory;
+mod page;
+mod report;
+
+use std::path::PathBuf;
+
+use durable_file::StagedDir;
+
+use self::arrays::{Arrays, Data};
+use self::formats::{FORMATS, Format};
+use self::report::{BenchReport, Set};
+use crate::args::CompatArg;
+use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::terminal::Console;
+
+const AFTER_HELP: &str = "Examples:\n  apr bench formats --values 1e3,1e4 --seconds 0.02\n  \
+    apr bench formats model.safetensors --seconds 0.1\n\n\
+    Exit codes: 0 success, 2 usage, 3 invalid file, 5 I/O.";
+
+const FORMATS_HELP: &str = "Each format writes the same arrays to a file and reads them back, all in turn, round by round; what is read is \
+    compared bit for bit. Times are medians. Nothing is flushed to the disk: files are read from the page cache, so that \
+    formats are compared and not disks. Memory is that of a process of its own, beyond the arrays.\n\n\
+    Examples:\n  apr bench formats --values 1e3,1e4 --seconds 0.02\n  apr bench formats model.safetensors --seconds 0.1 --html formats.html\n\n\
+    Exit codes: 0 success, 2 usage, 3 invalid file, 5 I/O.";
+
+/// Most values of a set: its arrays, and what a format makes of them, are in memory.
+const MAX_VALUES: f64 = 1e9;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
+#[command(disable_help_subcommand = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: BenchCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum BenchCommand {
+    Formats(FormatsArgs),
+}
+
+/// Compare file formats: size, time to write, to read and to read one of many arrays, memory, and what is lost.
+#[derive(Debug, clap::Args)]
+#[command(after_help = FORMATS_HELP)]
+struct FormatsArgs {
+    /// A model whose tensors of floats are the arrays, as 32-bit floats; without it, generated arrays.
+    #[arg(value_name = "MODEL")]
+    model: Option<PathBuf>,
+    /// Values of each generated set, in 10 arrays.
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = n_values, conflicts_with = "model",
+        default_values = ["1e3", "1e4", "1e5", "1e6"])]
+    values: Vec<usize>,
+    /// What generated arrays hold.
+    #[arg(long, value_enum, default_value_t = Data::Normal, conflicts_with = "model")]
+    data: Data,
+    /// Only these formats, by the names in the table.
+    #[arg(long, value_name = "NAME,NAME,...", value_delimiter = ',', value_parser = known_format)]
+    only: Vec<&'static Format>,
+    /// Time for each format and set. Three rounds are run in any case.
+    #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = seconds)]
+    seconds: f64,
+    /// Write the tables as a page, too.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    #[command(flatten)]
+    compat: CompatArg,
+    /// Print the memory that one format takes, as a process of its own.
+    #[arg(long, hide = true)]
+    memory: bool,
+}
+
+fn n_values(text: &str) -> Result<usize, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (10.0..=MAX_VALUES).contains(&number) && number.fract() == 0.0 => Ok(number as usize),
+        _ => Err("a whole number from 10 to 1e9, such as 1e5".to_owned()),
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|seconds| (0.0..=3600.0).contains(seconds))
+        .ok_or_else(|| "from 0 to 3600".to_owned())
+}
+
+fn known_format(name: &str) -> Result<&'static Format, String> {
+    FORMATS.iter().find(|format| format.name == name).ok_or_else(|| {
+        let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+        format!("one of {}", names.join(", "))
+    })
+}
+
+/// Runs `apr bench`.
+///
+/// # Errors
+///
+/// If the model cannot be read, or files for the measurement cannot be written.
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let BenchCommand::Formats(args) = &args.command;
+    let all: Vec<&Format> = FORMATS.iter().collect();
+    let formats = if args.only.is_empty() { &all } else { &args.only };
+    let name = format!("apr-bench-{}", std::process::id());
+    let folder = StagedDir::create(&std::env::temp_dir().join(name))?;
+    if args.memory {
+        let arrays = args.arrays()?.pop().unwrap_or_default();
+        let format = formats.first().copied().unwrap_or(&FORMATS[0]);
+        memory::print(format, arrays, folder.path(), console)?;
+        return Ok(Exit::Success);
+    }
+    let mut sets = Vec::new();
+    for arrays in args.arrays()? {
+        if arrays.is_empty() {
+            let failure = Failure::new(CODE_USAGE, "the model has no tensors of floats");
+            return Err(failure.in_file(args.model.as_deref().unwrap_or(folder.path())));
+        }
+        let busy = console.busy("measuring");
+        let rows = measure::measure(formats, &arrays, folder.path(), args.seconds)?;
+        let memory = |format: &Format| memory::of_process(format, &arrays, args);
+        sets.push(Set::new(&arrays, rows, memory));
+        drop(busy);
+    }
+    let report = BenchReport::new(args.model.as_deref(), args.data, args.seconds, sets);
+    if let Some(path) = &args.html {
+        page::write(&report, path, console)?;
+    }
+    report.print(console)?;
+    Ok(Exit::Success)
+}
+
+impl FormatsArgs {
+    /// The sets of arrays, one after the other.
+    fn arrays(&self) -> Result<Vec<Arrays>, Failure> {
+        match &self.model {
+            Some(path) => Ok(vec![Arrays::of_model(path, &self.compat.rules())?]),
+            None => Ok(self.values.iter().map(|&n_values| Arrays::generate(n_values, self.data)).collect()),
+        }
+    }
+}
