@@ -8,19 +8,22 @@ use std::path::{Path, PathBuf};
 use model_file::{Difference, Effect};
 use serde::Serialize;
 
+use super::predict;
 use crate::args::CompatArg;
 use crate::error::{Exit, Failure};
 use crate::input::{Model, Rules, Source};
 use crate::report::{self, Report};
 use crate::secrets::{Keys, KeysArgs, refuse_shared_stdin};
+use crate::tables::{Dialect, Input};
 use crate::terminal::Console;
 use crate::terminal::escape::Visible;
 
 const AFTER_HELP: &str = "NEW may replace OLD if programs that read OLD, or send rows to it, go on without a change and get the same kind \
     of answer. Compared are the format and its version, encryption and signature; of models that predict the samples they take, names and \
     order of features, missing values, the target, what a prediction is, the outputs, and the classes in their order; of other files the \
-    names, shapes and types of tensors. Better or worse predictions are no difference: `apr score` measures them.\n\n\
-    Examples:\n  apr compatible model.apr new.apr\n  apr compatible model.apr new.apr --by-name --json\n\n\
+    names, shapes and types of tensors. With --table, NEW also has to predict each of its rows, as OLD does. Better or worse predictions are no difference: `apr score` measures them.\n\n\
+    Examples:\n  apr compatible model.apr new.apr\n  apr compatible model.apr new.apr --by-name --json\n  \
+    apr compatible model.apr new.apr --table table.csv\n\n\
     Exit codes: 0 NEW may replace OLD, 1 it may not, 2 usage, 3 invalid file, 4 not verified or not decrypted, 5 I/O, 6 another \
     format, or encrypted and no key given.";
 
@@ -36,6 +39,11 @@ pub(crate) struct Args {
     /// Callers name the features of their rows, so their order does not matter, and one that is no longer needed does no harm.
     #[arg(long)]
     by_name: bool,
+    /// Rows that OLD predicts.
+    #[arg(long, value_name = "TABLE")]
+    table: Option<PathBuf>,
+    #[command(flatten)]
+    dialect: Dialect,
     #[command(flatten)]
     compat: CompatArg,
     #[command(flatten)]
@@ -54,8 +62,18 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let rules = args.compat.rules().with_unchecked_signatures();
     let keys = Rc::new(args.keys.load([args.old.as_path(), args.new.as_path()])?);
     let (old, new) = (open(&args.old, &rules, &keys)?, open(&args.new, &rules, &keys)?);
-    let found =
+    let mut found =
         old.file().differences(new.file()).map_err(|error| Failure::from(error).in_file(&args.new))?;
+    if let Some(table) = &args.table {
+        let rows = || Ok::<_, Failure>(Input::open(table)?.with_shared_keys(&keys));
+        predict::count(&old.named()?, rows()?, &args.dialect, console)
+            .map_err(|failure| failure.help("choose a table whose rows OLD predicts"))?;
+        let taken = new.named().and_then(|new| predict::count(&new, rows()?, &args.dialect, console));
+        if let Err(failure) = taken {
+            let message = format!("NEW does not predict the rows: {}", failure.what());
+            found.push(Difference { kind: "table", effect: Effect::Breaks, message });
+        }
+    }
     let breaks = |difference: &Difference| match difference.effect {
         Effect::Breaks => true,
         Effect::BreaksByPosition => !args.by_name,

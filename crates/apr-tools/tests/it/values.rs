@@ -200,6 +200,12 @@ fn models_are_compared_by_what_callers_rely_on() {
     assert_eq!(kinds(&["c.apr", "a.apr"], 1), ["class-removed"]);
     assert_eq!(kinds(&["a.apr", "d.apr"], 1), ["feature-added"]);
     assert_eq!(kinds(&["d.apr", "a.apr", "--by-name"], 0), ["feature-removed"]);
+    // Rows that both are asked about.
+    assert!(kinds(&["a.apr", "a.apr", "--table", "c.csv"], 0).is_empty());
+    assert_eq!(kinds(&["a.apr", "d.apr", "--table", "a.csv"], 1), ["feature-added", "table"]);
+    assert_eq!(kinds(&["d.apr", "a.apr", "--by-name", "--table", "d.csv"], 0), ["feature-removed"]);
+    let ran = sandbox.run(&["compatible", "d.apr", "a.apr", "--table", "a.csv"]);
+    assert!(ran.exit == 3 && ran.stderr.contains("OLD predicts"), "{} {}", ran.exit, ran.stderr);
     // Files of tensors.
     assert!(kinds(&["model.safetensors", "model.safetensors"], 0).is_empty());
     assert!(kinds(&["model.safetensors", "model.gguf"], 1).contains(&"format".to_owned()));
