@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import json
 import os
 import pickle
@@ -162,7 +161,10 @@ FORMATS = (
 
 
 def _installed(fmt: Format) -> bool:
-    return fmt.needs is None or importlib.util.find_spec(fmt.needs) is not None
+    try:
+        return fmt.needs is None or _module(fmt.needs) is not None
+    except (ImportError, OSError, ValueError):  # what a library that is only half installed raises
+        return False
 
 
 def measure(formats: list[Format], n_values: int, seconds: float, folder: str) -> list[dict[str, Any]]:
