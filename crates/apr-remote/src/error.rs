@@ -1,0 +1,166 @@
+//! Kinds of errors.
+
+use core::error::Error as StdError;
+
+const AGAIN: &str = "try again later; what was written before is unchanged";
+const SERVER: &str = "the server or a proxy in front of it does not follow HTTP: fetch the file with another program and name its copy";
+const PUBLISHER: &str = "do not use the file: fetch it again, and compare its SHA-256 with the publisher's";
+
+located_error::errors! {
+    /// Why a remote file cannot be read.
+    pub struct Error caused by located_error::AnyCause;
+
+    /// What was wrong. URLs are shown without their queries, which may be credentials.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub enum ErrorKind {
+        /// The text is no URL that is understood: `https://HOST/PATH`, `http://HOST/PATH` or `hf://ORG/NAME[@REVISION]/PATH`, without a
+        /// user name or password.
+        Url {
+            /// What is wrong with it.
+            problem: &'static str,
+        } = "rm-url" (Usage), "invalid URL: {problem}"
+            => "write https://HOST/PATH or hf://ORG/NAME[@REVISION]/PATH; credentials for the hub are read from HF_TOKEN";
+        /// Object stores by their own protocols (`s3://`, `gs://`, `az://`) are read by the feature `cloud`, which this build does not have.
+        Scheme {
+            /// The scheme.
+            scheme: String,
+        } = "rm-scheme" (Unsupported), "`{scheme}://` needs the feature `cloud`, which this build does not have"
+            => "make a signed https:// URL of the object and name that";
+        /// Plain HTTP can be read and changed on its way. It is used for this machine only, unless it is allowed.
+        PlainHttp {
+            /// The host.
+            host: String,
+        } = "rm-http" (Usage), "plain http:// to {host} is not allowed"
+            => "use https://, or allow it with --allow-http";
+        /// The network was switched off, by an option or by HF_HUB_OFFLINE.
+        Offline = "rm-offline" (Usage), "the network is switched off"
+            => "name a file of this machine, or repeat without --offline and HF_HUB_OFFLINE";
+        /// The server's certificate is not valid for it, or no secure connection could be made.
+        Tls {
+            /// The host.
+            host: String,
+        } = "rm-tls" (Io), "no secure connection to {host}"
+            => "check the clock of this machine; name the certificates of your network with SSL_CERT_FILE";
+        /// SSL_CERT_FILE cannot be read, or holds no certificate.
+        Certificates = "rm-certificates" (Usage), "SSL_CERT_FILE names no file of certificates in PEM"
+            => "correct SSL_CERT_FILE, or unset it to use the certificates of Mozilla's programme";
+        /// The server has no such file: 404 or 410. The hub gives the same answer for a private repository without a token.
+        NotFound {
+            /// The host.
+            host: String,
+        } = "rm-not-found" (Io), "{host} has no such file"
+            => "check the URL; of the hub also the revision, and HF_TOKEN if the repository is private";
+        /// The server refuses access: 401 or 403. A signed URL may have expired.
+        Denied {
+            /// The host.
+            host: String,
+            /// The status.
+            status: u16,
+        } = "rm-denied" (Io), "{host} refuses access (status {status})"
+            => "set HF_TOKEN for a private repository of the hub, or make a new signed URL";
+        /// The hub gives the files of this repository to people who accepted its terms.
+        Gated = "rm-gated" (Io), "the repository is gated"
+            => "accept the terms on the page of the repository, and set HF_TOKEN to a token of that account";
+        /// The server answered with a status that is neither success nor one of those that are tried again.
+        Status {
+            /// The host.
+            host: String,
+            /// The status.
+            status: u16,
+        } = "rm-status" (Io), "{host} answered with status {status}" => AGAIN;
+        /// Connections broke, or the server answered that it is overloaded, until the tries or the time were used up.
+        GaveUp {
+            /// The host.
+            host: String,
+            /// How often it was tried without progress.
+            tries: u32,
+        } = "rm-gave-up" (Io), "gave up after {tries} tries to read from {host}" => AGAIN;
+        /// The server asks for a longer pause (Retry-After) than is waited for.
+        Pause {
+            /// The host.
+            host: String,
+            /// Seconds.
+            seconds: u64,
+        } = "rm-pause" (Io), "{host} asks to wait {seconds} seconds" => "repeat after that time";
+        /// The file was replaced while it was read: its ETag, date or length is another one. Nothing of it is used.
+        Changed = "rm-changed" (Io), "the file changed while it was read"
+            => "repeat; name a commit (hf://ORG/NAME@COMMIT/PATH) for what does not change";
+        /// The answer is not the range of bytes that was asked for.
+        Range {
+            /// What is wrong with it.
+            problem: &'static str,
+        } = "rm-range" (Invalid), "wrong answer to a range request: {problem}" => SERVER;
+        /// The server ignores ranges, and the file is longer than what is read as a whole.
+        NoRanges {
+            /// The limit in bytes.
+            limit: u64,
+        } = "rm-no-ranges" (Unsupported), "the server ignores ranges, and the file has more than {limit} bytes"
+            => "fetch the file with another program and name its copy";
+        /// The body is compressed although the plain bytes were asked for, so that the range is one of other bytes.
+        Encoding = "rm-encoding" (Invalid), "the server compressed the answer" => SERVER;
+        /// A redirect leads nowhere, to another protocol, from https to http, or there are too many.
+        Redirect {
+            /// What is wrong with it.
+            problem: &'static str,
+        } = "rm-redirect" (Invalid), "invalid redirect: {problem}" => SERVER;
+        /// A name inside a file leads out of the folder of the file that names it.
+        Outside = "rm-outside" (Invalid), "a file name leads out of its folder"
+            => "do not use the file: only names below its own folder are followed";
+        /// The SHA-256 of the content is not the one that the hub declares.
+        Digest {
+            /// What the hub declares.
+            expected: String,
+            /// What was read.
+            found: String,
+        } = "rm-digest" (Verification), "SHA-256 mismatch: expected {expected}, found {found}" => PUBLISHER;
+        /// There is not enough memory.
+        OutOfMemory {
+            /// Bytes.
+            len: u64,
+        } = "rm-memory" (Io), "no memory for {len} bytes" => located_error::remedy::MEMORY;
+    }
+}
+
+impl Error {
+    pub(crate) fn caused(kind: ErrorKind, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        let mut error = Self::from(kind);
+        error.0.cause = Some(cause.into());
+        error
+    }
+}
+
+impl From<Error> for read_at::Error {
+    fn from(error: Error) -> Self {
+        Self::from_source(error)
+    }
+}
+
+/// The error of a remote file among `error` and its sources.
+#[must_use]
+pub fn remote_error<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e Error> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sound() {
+        assert_eq!(located_error::problems(ErrorKind::TABLE, "rm-"), [""; 0]);
+    }
+
+    #[test]
+    fn it_is_found_below_other_errors() {
+        let error = std::io::Error::from(read_at::Error::from(Error::from(ErrorKind::Changed)));
+        assert_eq!(remote_error(&error).map(Error::code), Some("rm-changed"));
+        assert!(remote_error(&core::fmt::Error).is_none());
+    }
+}

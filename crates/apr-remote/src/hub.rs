@@ -1,0 +1,229 @@
+//! Files of the Hugging Face hub: addresses, token, headers.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::error::{Error, ErrorKind};
+use crate::url::{Url, encoded};
+
+/// Where the hub is unless HF_ENDPOINT says otherwise.
+const ENDPOINT: &str = "https://huggingface.co";
+/// Longest token that is read.
+const TOKEN_LEN_MAX: u64 = 4096;
+
+/// A file of the hub, or a repository: `hf://ORG/NAME[@REVISION][/PATH]`, `hf://datasets/ORG/NAME...`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HubPath {
+    is_dataset: bool,
+    repository: String,
+    revision: String,
+    path: String,
+}
+
+impl HubPath {
+    /// Parses the text after `hf://`. The revision is a branch, a tag, a commit, or `refs/pr/N`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Url`].
+    ///
+    /// ```
+    /// use apr_remote::HubPath;
+    ///
+    /// let file = HubPath::parse("org/name@v1.0/sub/model.gguf")?;
+    /// assert_eq!((file.repository(), file.revision(), file.path()), ("org/name", "v1.0", "sub/model.gguf"));
+    /// assert_eq!(HubPath::parse("org/name@refs/pr/3/a")?.revision(), "refs/pr/3");
+    /// assert_eq!(HubPath::parse("org/name")?.revision(), "main");
+    /// # Ok::<(), apr_remote::Error>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let problem = |problem| Error::from(ErrorKind::Url { problem });
+        let (is_dataset, rest) = match text.strip_prefix("datasets/") {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let mut parts = rest.split('/');
+        let (org, name) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let (name, revision) = match name.split_once('@') {
+            Some((name, revision)) => (name, Some(revision)),
+            None => (name, None),
+        };
+        let is_word = |word: &str| {
+            let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+            !word.is_empty() && !word.starts_with('.') && word.bytes().all(is_allowed)
+        };
+        if !is_word(org) || !is_word(name) {
+            return Err(problem("it does not name ORG/NAME"));
+        }
+        let mut revision = revision.unwrap_or("main").replace("%2F", "/").replace("%2f", "/");
+        if revision == "refs" {
+            // The names of pull requests and of converted data have slashes.
+            for _ in 0..2 {
+                let part = parts.next().ok_or_else(|| problem("the revision ends after refs/"))?;
+                revision = format!("{revision}/{part}");
+            }
+        }
+        let path: Vec<&str> = parts.collect();
+        let is_plain = |part: &&str| !matches!(*part, "" | "." | "..");
+        if revision.is_empty() || !revision.split('/').all(|part| is_plain(&part)) {
+            return Err(problem("the revision is empty or has `..`"));
+        }
+        let path = path.as_slice();
+        if !matches!(path, [] | [""]) && !path.iter().all(is_plain) {
+            return Err(problem("the path has empty parts or `..`"));
+        }
+        Ok(Self { is_dataset, repository: format!("{org}/{name}"), revision, path: path.join("/") })
+    }
+
+    /// `ORG/NAME`.
+    #[must_use]
+    pub fn repository(&self) -> &str {
+        &self.repository
+    }
+
+    /// The revision; `main` if none was given.
+    #[must_use]
+    pub fn revision(&self) -> &str {
+        &self.revision
+    }
+
+    /// The file in the repository; empty for the repository itself.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Another file of the repository.
+    #[must_use]
+    pub fn with_path(&self, path: &str) -> Self {
+        Self { path: path.to_owned(), ..self.clone() }
+    }
+
+    /// The same file at a commit.
+    pub(crate) fn at_commit(&self, commit: &str) -> Self {
+        Self { revision: commit.to_owned(), ..self.clone() }
+    }
+
+    /// The URL that resolves to the file.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Url`] if the endpoint is none.
+    pub fn url(&self, endpoint: &Url) -> Result<Url, Error> {
+        let kind = if self.is_dataset { "datasets/" } else { "" };
+        // A slash would begin the path.
+        let revision = encoded(&self.revision, true).replace('/', "%2F");
+        let path = encoded(&self.path, true);
+        Url::parse(&format!("{}/{kind}{}/resolve/{revision}/{path}", base(endpoint), self.repository))
+    }
+
+    /// The URL of the list of files at the revision.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Url`] if the endpoint is none.
+    pub fn listing(&self, endpoint: &Url) -> Result<Url, Error> {
+        let kind = if self.is_dataset { "datasets" } else { "models" };
+        let revision = encoded(&self.revision, true).replace('/', "%2F");
+        Url::parse(&format!("{}/api/{kind}/{}/revision/{revision}", base(endpoint), self.repository))
+    }
+}
+
+fn base(endpoint: &Url) -> String {
+    endpoint.to_string().trim_end_matches('/').to_owned()
+}
+
+/// The hub that the environment names, and the token for it.
+#[derive(Clone)]
+pub struct Hub {
+    pub(crate) endpoint: Url,
+    pub(crate) token: Option<String>,
+}
+
+impl Hub {
+    /// From the variables that the hub's own programs use: HF_ENDPOINT; HF_TOKEN, else the file HF_TOKEN_PATH, else `token` in HF_HOME.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Url`] if HF_ENDPOINT is no URL.
+    pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
+        let given = |name| variable(name).filter(|value| !value.is_empty());
+        let endpoint = given("HF_ENDPOINT").and_then(|text| text.into_string().ok());
+        let endpoint = Url::parse(endpoint.as_deref().unwrap_or(ENDPOINT))?;
+        let token = given("HF_TOKEN").and_then(|text| text.into_string().ok()).or_else(|| {
+            let home = || {
+                let cache = given("XDG_CACHE_HOME").map(PathBuf::from);
+                let home = || given("HOME").or_else(|| given("USERPROFILE"));
+                Some(cache.or_else(|| Some(PathBuf::from(home()?).join(".cache")))?.join("huggingface"))
+            };
+            let in_home = || Some(given("HF_HOME").map(PathBuf::from).or_else(home)?.join("token"));
+            let path = given("HF_TOKEN_PATH").map(PathBuf::from).or_else(in_home)?;
+            let mut text = String::new();
+            let file = std::fs::File::open(path).ok()?;
+            std::io::Read::read_to_string(&mut std::io::Read::take(file, TOKEN_LEN_MAX), &mut text).ok()?;
+            Some(text)
+        });
+        let token = token.map(|token| token.trim().to_owned());
+        let is_sendable =
+            |token: &String| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+        Ok(Self { endpoint, token: token.filter(is_sendable) })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub const fn endpoint(&self) -> &Url {
+        &self.endpoint
+    }
+
+    /// The value of `Authorization` for a request to `url`: to the hub's own host, and to no other.
+    pub(crate) fn authorization(&self, url: &Url) -> Option<String> {
+        let token = self.token.as_ref().filter(|_| url.is_same_origin(&self.endpoint))?;
+        Some(format!("Bearer {token}"))
+    }
+}
+
+impl core::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Hub").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_those_of_the_hub() {
+        let endpoint = Url::parse(ENDPOINT).unwrap();
+        for (text, url) in [
+            ("o/n/a b.gguf", "https://huggingface.co/o/n/resolve/main/a%20b.gguf"),
+            ("o/n@refs/pr/3/x", "https://huggingface.co/o/n/resolve/refs%2Fpr%2F3/x"),
+            ("o/n@a%2Fb/x/y", "https://huggingface.co/o/n/resolve/a%2Fb/x/y"),
+            ("datasets/o/n@v1/x", "https://huggingface.co/datasets/o/n/resolve/v1/x"),
+        ] {
+            assert_eq!(HubPath::parse(text).unwrap().url(&endpoint).unwrap().full(), url);
+        }
+        let listing = HubPath::parse("o/n").unwrap().listing(&endpoint).unwrap();
+        assert_eq!(listing.full(), "https://huggingface.co/api/models/o/n/revision/main");
+        for text in ["", "o", "o/", "o/n@/x", "o/n@refs", "o/n/../x", "o/n//x", "../n/x", "o n/x", "o/n@../x"]
+        {
+            assert_eq!(HubPath::parse(text).unwrap_err().code(), "rm-url", "{text}");
+        }
+    }
+
+    #[test]
+    fn the_token_is_for_the_endpoint_alone() {
+        let hub = Hub::from_environment(|name| (name == "HF_TOKEN").then(|| "secret\n".into())).unwrap();
+        let at = |text| hub.authorization(&Url::parse(text).unwrap());
+        assert_eq!(at("https://huggingface.co/o/n").as_deref(), Some("Bearer secret"));
+        for other in [
+            "https://cdn.huggingface.co/",
+            "http://huggingface.co/",
+            "https://huggingface.co:444/",
+            "https://huggingface.co.example/",
+        ] {
+            assert_eq!(at(other), None, "{other}");
+        }
+        assert!(!format!("{hub:?}").contains("secret"));
+    }
+}
