@@ -1,0 +1,138 @@
+//! Which version of a file is read, and whether an answer is of that version.
+
+use core::ops::Range;
+
+use ureq::http::HeaderMap;
+
+use crate::error::{Error, ErrorKind};
+
+/// What the first answer says about the version of the file. Later answers have to say the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pin {
+    pub(crate) len: u64,
+    /// A strong ETag; weak ones are the same for different bytes.
+    pub(crate) etag: Option<String>,
+    /// Where there is no ETag.
+    modified: Option<String>,
+}
+
+impl Pin {
+    pub(crate) fn new(len: u64, headers: &HeaderMap) -> Self {
+        let etag = text(headers, "etag").filter(|tag| tag.starts_with('"'));
+        let modified = text(headers, "last-modified").filter(|_| etag.is_none());
+        Self { len, etag: etag.map(str::to_owned), modified: modified.map(str::to_owned) }
+    }
+
+    /// # Errors
+    ///
+    /// [`ErrorKind::Changed`].
+    pub(crate) fn check(&self, other: &Self) -> Result<(), Error> {
+        if self == other { Ok(()) } else { Err(ErrorKind::Changed.into()) }
+    }
+}
+
+pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// The length of the file by the `Content-Range` of a 206, which has to be the range that was asked for, up to the end of the file.
+///
+/// # Errors
+///
+/// [`ErrorKind::Range`].
+pub(crate) fn total_of(content_range: Option<&str>, asked: &Range<u64>) -> Result<u64, Error> {
+    let wrong = |problem| Error::from(ErrorKind::Range { problem });
+    let value = content_range.ok_or_else(|| wrong("it has no Content-Range"))?;
+    let (first, last, total) = parsed(value).ok_or_else(|| wrong("its Content-Range cannot be read"))?;
+    if first != asked.start || total <= last || last != asked.end.min(total) - 1 {
+        return Err(wrong("its Content-Range is another range"));
+    }
+    Ok(total)
+}
+
+/// The length of the file by the `Content-Range` of a 416: `bytes */0`.
+pub(crate) fn total_of_unsatisfied(content_range: Option<&str>) -> Option<u64> {
+    number(content_range?.strip_prefix("bytes */")?)
+}
+
+fn parsed(value: &str) -> Option<(u64, u64, u64)> {
+    let (range, total) = value.strip_prefix("bytes ")?.split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    Some((number(first)?, number(last)?, number(total)?))
+}
+
+/// Digits alone: `parse` would accept a sign.
+fn number(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use ureq::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn only_the_range_that_was_asked_for_is_accepted() {
+        assert_eq!(total_of(Some("bytes 0-9/100"), &(0..10)).unwrap(), 100);
+        assert_eq!(total_of(Some("bytes 90-99/100"), &(90..200)).unwrap(), 100);
+        for value in [
+            "bytes 0-9/*",
+            "bytes 1-10/100",
+            "bytes 0-8/100",
+            "bytes 0-10/100",
+            "bytes 0-9/9",
+            "bytes 0-9/+100",
+            "bytes=0-9/100",
+            "",
+            "bytes 9-0/100",
+            "items 0-9/100",
+            "bytes 0-99999999999999999999/100",
+            "bytes 0-9/0",
+        ] {
+            assert_eq!(total_of(Some(value), &(0..10)).unwrap_err().code(), "rm-range", "{value}");
+        }
+        assert_eq!(total_of(None, &(0..10)).unwrap_err().code(), "rm-range");
+        assert_eq!(total_of_unsatisfied(Some("bytes */0")), Some(0));
+        assert_eq!(total_of_unsatisfied(Some("bytes 0-9/0")), None);
+    }
+
+    #[test]
+    fn versions_differ_by_tag_date_or_length() {
+        let pin = |len, pairs: &[(&'static str, &'static str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.insert(*name, HeaderValue::from_static(value));
+            }
+            Pin::new(len, &headers)
+        };
+        let first = pin(9, &[("etag", "\"a\""), ("last-modified", "x")]);
+        assert!(first.check(&pin(9, &[("etag", "\"a\""), ("last-modified", "y")])).is_ok());
+        for other in [
+            pin(9, &[("etag", "\"b\"")]),
+            pin(8, &[("etag", "\"a\"")]),
+            pin(9, &[]),
+            pin(9, &[("etag", "W/\"a\"")]),
+        ] {
+            assert_eq!(first.check(&other).unwrap_err().code(), "rm-changed");
+        }
+        let dated = pin(9, &[("etag", "W/\"a\""), ("last-modified", "x")]);
+        assert!(dated.check(&pin(9, &[("etag", "W/\"b\""), ("last-modified", "x")])).is_ok());
+        assert!(dated.check(&pin(9, &[("last-modified", "y")])).is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+
+        #[test]
+        fn what_is_accepted_is_within_the_file(start in 0_u64..20, len in 1_u64..20, first in 0_u64..20, last in 0_u64..40, total in 0_u64..40) {
+            let asked = start..start + len;
+            if let Ok(found) = total_of(Some(&format!("bytes {first}-{last}/{total}")), &asked) {
+                prop_assert_eq!(found, total);
+                prop_assert_eq!(first, start);
+                prop_assert_eq!(last + 1, asked.end.min(total));
+            }
+        }
+    }
+}
