@@ -4,14 +4,20 @@
 
 extern crate alloc;
 
+mod client;
 mod error;
+mod file;
+mod http;
 mod hub;
 mod pin;
 mod plan;
 mod retry;
+mod transport;
 mod url;
 
+pub use crate::client::{Client, Counts, Network, Options, Place, PlainHttp};
 pub use crate::error::{Error, ErrorKind, remote_error};
+pub use crate::file::RemoteFile;
 pub use crate::hub::{Hub, HubPath};
 pub use crate::plan::coalesced;
 pub use crate::retry::Tries;

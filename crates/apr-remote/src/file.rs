@@ -1,0 +1,226 @@
+//! A file over HTTP as a source.
+
+use alloc::sync::Arc;
+use core::ops::Range;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use read_at::{ReadAt, check_range};
+
+use crate::client::{Beginning, Client, Declared, Route};
+use crate::error::{Error, ErrorKind};
+use crate::pin::Pin;
+use crate::plan::{BEGINNING_MAX, ReadAhead, coalesced, next_end};
+use crate::url::Url;
+
+/// One version of a file over HTTP. Threads can share it; at most 24 MiB of it are in memory.
+///
+/// The beginning is kept. Beyond it, a read at an arbitrary offset requests 64 KiB or what is asked for; a reader that goes on from
+/// there causes longer requests, up to 8 MiB.
+#[derive(Debug)]
+pub struct RemoteFile {
+    client: Arc<Client>,
+    route: Route,
+    pin: Pin,
+    declared: Declared,
+    held: Mutex<Held>,
+}
+
+/// The bytes in memory.
+#[derive(Debug)]
+struct Held {
+    beginning: Vec<u8>,
+    window: Vec<u8>,
+    window_at: u64,
+    ahead: ReadAhead,
+}
+
+/// What has to be requested.
+enum Wanted {
+    /// The rest of a header whose length is not known.
+    Beginning(Range<u64>),
+    Window(Range<u64>),
+}
+
+impl Held {
+    /// Copies what is here of the bytes from `offset` on, and says how many.
+    fn copy(&self, offset: u64, out: &mut [u8]) -> usize {
+        let from = |bytes: &[u8], at: u64, out: &mut [u8]| {
+            let rest = offset.checked_sub(at).and_then(|skip| bytes.get(usize::try_from(skip).ok()?..))?;
+            let len = rest.len().min(out.len());
+            out.get_mut(..len)?.copy_from_slice(rest.get(..len)?);
+            Some(len).filter(|len| *len > 0)
+        };
+        from(&self.beginning, 0, out).or_else(|| from(&self.window, self.window_at, out)).unwrap_or(0)
+    }
+
+    fn wanted(&mut self, offset: u64, len: u64, total: u64) -> Wanted {
+        let have = self.beginning.len() as u64;
+        let end = next_end(&self.beginning, offset.saturating_add(len), total);
+        if offset == have && have < BEGINNING_MAX && end > offset.saturating_add(len) && end <= BEGINNING_MAX
+        {
+            return Wanted::Beginning(offset..end);
+        }
+        Wanted::Window(self.ahead.plan(offset, len, total))
+    }
+}
+
+impl RemoteFile {
+    pub(crate) fn new(client: Arc<Client>, route: Route, beginning: Beginning) -> Self {
+        let Beginning { pin, bytes, declared } = beginning;
+        let held = Held { beginning: bytes, window: Vec::new(), window_at: 0, ahead: ReadAhead::default() };
+        Self { client, route, pin, declared, held: Mutex::new(held) }
+    }
+
+    /// Where it was asked for; of a file of the hub, at its commit.
+    #[must_use]
+    pub const fn url(&self) -> &Url {
+        self.route.origin()
+    }
+
+    /// SHA-256 of the content, in lower case, as the hub declares it for large files.
+    #[must_use]
+    pub fn sha256_declared(&self) -> Option<&str> {
+        self.declared.sha256.as_deref()
+    }
+
+    /// The commit of the hub that it belongs to.
+    #[must_use]
+    pub fn commit(&self) -> Option<&str> {
+        self.declared.commit.as_deref()
+    }
+
+    /// Compares a digest in lower-case hexadecimal digits with [`sha256_declared`](Self::sha256_declared).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Digest`]; none if nothing is declared.
+    pub fn check_sha256(&self, found: &str) -> Result<(), Error> {
+        match self.sha256_declared() {
+            Some(expected) if expected != found => {
+                Err(ErrorKind::Digest { expected: expected.to_owned(), found: found.to_owned() }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads ranges with several requests at once, merged where they are close, and passes the merged pieces to `take` in the order of
+    /// their arrival. At most twice as many pieces as requests are in memory, each of at most 8 MiB.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading and of `take`; no request begins after one.
+    pub fn read_many<E: From<Error>>(
+        &self,
+        ranges: &[Range<u64>],
+        in_flight: usize,
+        mut take: impl FnMut(Range<u64>, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let pieces = coalesced(ranges);
+        let next = AtomicUsize::new(0);
+        let in_flight = in_flight.clamp(1, pieces.len().max(1));
+        let (sender, receiver) = sync_channel(in_flight);
+        thread::scope(|scope| {
+            for _ in 0..in_flight {
+                let sender = sender.clone();
+                let (pieces, next) = (&pieces, &next);
+                scope.spawn(move || {
+                    while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let read = self.read_range(piece.clone()).map(|bytes| (piece.clone(), bytes));
+                        let is_end = read.is_err();
+                        if sender.send(read).is_err() || is_end {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            let taken = receiver.iter().try_for_each(|read| {
+                let (range, bytes) = read?;
+                take(range, &bytes)
+            });
+            // Threads that send end; the others take no further piece.
+            next.store(pieces.len(), Ordering::Relaxed);
+            drop(receiver);
+            taken
+        })
+    }
+
+    fn read_range(&self, range: Range<u64>) -> Result<Vec<u8>, Error> {
+        let mut bytes = buffer(range.end - range.start)?;
+        let have = self.held().copy(range.start, &mut bytes);
+        let rest = bytes.get_mut(have..).unwrap_or_default();
+        self.client.fetch(&self.route, &self.pin, range.start + have as u64, rest)?;
+        Ok(bytes)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        // Bytes in it are those of the file, whatever happened to another thread.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Requests what is wanted, keeps it, and copies as much as `out` takes; nothing is locked meanwhile.
+    fn request(&self, wanted: Wanted, out: &mut [u8]) -> Result<usize, Error> {
+        let (range, is_beginning) = match wanted {
+            Wanted::Beginning(range) => (range, true),
+            Wanted::Window(range) => (range, false),
+        };
+        let len = range.end - range.start;
+        if !is_beginning && len == out.len() as u64 {
+            self.client.fetch(&self.route, &self.pin, range.start, out)?;
+            return Ok(out.len());
+        }
+        let mut bytes = buffer(len)?;
+        self.client.fetch(&self.route, &self.pin, range.start, &mut bytes)?;
+        let copied = bytes.len().min(out.len());
+        if let Some((out, bytes)) = out.get_mut(..copied).zip(bytes.get(..copied)) {
+            out.copy_from_slice(bytes);
+        }
+        let mut held = self.held();
+        if !is_beginning {
+            (held.window, held.window_at) = (bytes, range.start);
+        } else if held.beginning.len() as u64 == range.start {
+            held.beginning.extend_from_slice(&bytes);
+        }
+        Ok(copied)
+    }
+}
+
+impl ReadAt for RemoteFile {
+    fn total_len(&self) -> u64 {
+        self.pin.len
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
+        check_range(offset, out.len(), self.pin.len)?;
+        let mut done = 0;
+        let mut is_hit = true;
+        while done < out.len() {
+            let at = offset + done as u64;
+            let rest = out.get_mut(done..).unwrap_or_default();
+            let mut held = self.held();
+            let copied = held.copy(at, rest);
+            if copied > 0 {
+                done += copied;
+                continue;
+            }
+            is_hit = false;
+            let wanted = held.wanted(at, rest.len() as u64, self.pin.len);
+            drop(held);
+            done += self.request(wanted, rest)?;
+        }
+        if is_hit {
+            self.client.counters.hit();
+        }
+        Ok(())
+    }
+}
+
+fn buffer(len: u64) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let reserved = usize::try_from(len).ok().filter(|len| bytes.try_reserve_exact(*len).is_ok());
+    bytes.resize(reserved.ok_or(ErrorKind::OutOfMemory { len })?, 0);
+    Ok(bytes)
+}

@@ -1,0 +1,144 @@
+//! The network, the clock, and random numbers.
+
+use core::error::Error as StdError;
+use core::hash::{BuildHasher as _, Hasher as _};
+use core::time::Duration;
+use std::collections::hash_map::RandomState;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::time::Instant;
+
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::{Agent, Proxy};
+
+use crate::error::{Error, ErrorKind};
+use crate::retry::Pace;
+use crate::transport::{Answer, Broken, Request, Transport};
+
+/// Time for a connection, and for the network to bring anything.
+const STALL: Duration = Duration::from_secs(30);
+
+/// Connections of `ureq`.
+#[derive(Debug)]
+pub(crate) struct Http {
+    outside: Agent,
+    /// Never through a proxy.
+    loopback: Agent,
+}
+
+impl Http {
+    /// Certificates are those of SSL_CERT_FILE, else of Mozilla's programme; proxies those of HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Certificates`].
+    pub(crate) fn new(certificates: Option<OsString>) -> Result<Self, Error> {
+        let mut tls = TlsConfig::builder();
+        if let Some(path) = certificates {
+            let text = fs::read(path).map_err(|error| Error::caused(ErrorKind::Certificates, error))?;
+            let found = parse_pem(&text).filter_map(|item| match item {
+                Ok(PemItem::Certificate(certificate)) => Some(certificate),
+                _ => None,
+            });
+            let found: Vec<_> = found.collect();
+            if found.is_empty() {
+                return Err(ErrorKind::Certificates.into());
+            }
+            tls = tls.root_certs(RootCerts::new_with_certs(&found));
+        }
+        let tls = tls.build();
+        let agent = |proxy| {
+            let config = Agent::config_builder()
+                .http_status_as_error(false)
+                .max_redirects(0)
+                .max_redirects_will_error(false)
+                .proxy(proxy)
+                .tls_config(tls.clone())
+                .timeout_resolve(Some(STALL))
+                .timeout_connect(Some(STALL))
+                .timeout_recv_response(Some(STALL))
+                .timeout_per_read(Some(STALL))
+                .user_agent(concat!("apr/", env!("CARGO_PKG_VERSION")));
+            Agent::new_with_config(config.build())
+        };
+        Ok(Self { outside: agent(Proxy::try_from_env()), loopback: agent(None) })
+    }
+}
+
+impl Transport for Http {
+    fn get(&self, request: &Request<'_>) -> Result<Answer, Broken> {
+        let agent = if request.url.is_loopback() { &self.loopback } else { &self.outside };
+        // A proxy would compress, and the range would be one of other bytes.
+        let mut get = agent.get(request.url.full()).header("accept-encoding", "identity");
+        if let Some(range) = &request.range {
+            get = get.header("range", format!("bytes={}-{}", range.start, range.end - 1));
+        }
+        if let Some(tag) = request.if_match {
+            get = get.header("if-match", tag);
+        }
+        if let Some(value) = &request.authorization {
+            get = get.header("authorization", value);
+        }
+        let get = get.config().timeout_recv_body(Some(request.allowed)).build();
+        let (parts, body) = get.call().map_err(broken)?.into_parts();
+        Ok(Answer {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            body: Box::new(body.into_reader()),
+        })
+    }
+}
+
+fn broken(error: ureq::Error) -> Broken {
+    // Errors about URLs would show the query.
+    let cause: Box<dyn StdError + Send + Sync> = match error {
+        ureq::Error::Io(error) => return of_io(error),
+        ureq::Error::Tls(_) | ureq::Error::Rustls(_) | ureq::Error::TlsRequired => {
+            return Broken::Tls(error.into());
+        }
+        ureq::Error::Http(_) | ureq::Error::BadUri(_) => "the request cannot be written".into(),
+        ureq::Error::Protocol(_) | ureq::Error::LargeResponseHeader(..) => {
+            return Broken::Protocol(error.into());
+        }
+        error => error.into(),
+    };
+    Broken::Connection(cause)
+}
+
+/// Certificates are refused inside an error of the system.
+fn of_io(error: io::Error) -> Broken {
+    match error.kind() {
+        io::ErrorKind::InvalidData => Broken::Tls(error.into()),
+        _ => Broken::Connection(error.into()),
+    }
+}
+
+/// The clock of the machine, and random numbers of the standard library's hash maps.
+#[derive(Debug)]
+pub(crate) struct System {
+    start: Instant,
+    random: RandomState,
+}
+
+impl System {
+    pub(crate) fn new() -> Self {
+        Self { start: Instant::now(), random: RandomState::new() }
+    }
+}
+
+impl Pace for System {
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn sleep(&self, pause: Duration) {
+        std::thread::sleep(pause);
+    }
+
+    fn random(&self) -> u64 {
+        let mut hash = self.random.build_hasher();
+        hash.write_u128(self.now().as_nanos());
+        hash.finish()
+    }
+}

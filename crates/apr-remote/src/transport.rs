@@ -1,0 +1,46 @@
+//! One request and its answer.
+
+use core::error::Error as StdError;
+use core::ops::Range;
+use core::time::Duration;
+use std::io::Read;
+
+use ureq::http::HeaderMap;
+
+use crate::url::Url;
+
+/// A GET.
+#[derive(Debug)]
+pub(crate) struct Request<'r> {
+    pub(crate) url: &'r Url,
+    /// `None` for all of it.
+    pub(crate) range: Option<Range<u64>>,
+    pub(crate) if_match: Option<&'r str>,
+    /// A credential.
+    pub(crate) authorization: Option<String>,
+    /// The longest time that the body may take.
+    pub(crate) allowed: Duration,
+}
+
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Box<dyn Read + Send>,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// The connection: it is tried again.
+    Connection(Box<dyn StdError + Send + Sync>),
+    /// The certificate or the protocol: trying again changes nothing.
+    Tls(Box<dyn StdError + Send + Sync>),
+    /// The answer is not HTTP.
+    Protocol(Box<dyn StdError + Send + Sync>),
+}
+
+/// What sends requests: the network, or a simulation of one.
+pub(crate) trait Transport: core::fmt::Debug + Send + Sync {
+    /// Sends a request and gives the answer to it, following no redirect.
+    fn get(&self, request: &Request<'_>) -> Result<Answer, Broken>;
+}
