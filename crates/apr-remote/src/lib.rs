@@ -12,6 +12,8 @@ mod hub;
 mod pin;
 mod plan;
 mod retry;
+#[cfg(test)]
+mod simulation;
 mod transport;
 mod url;
 
