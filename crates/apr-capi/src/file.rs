@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use model_file::{Contents, ModelFile, Tensor, Verification};
-use read_at::FileSource;
+use read_at::AnySource;
 
 use crate::failure::{Failure, terminated, usage};
 use crate::model::Model;
@@ -40,7 +40,7 @@ pub struct TensorInfo {
 
 /// Where the bytes are.
 enum Opened {
-    File(ModelFile<FileSource>),
+    File(ModelFile<AnySource>),
     Memory(ModelFile<&'static [u8]>),
 }
 

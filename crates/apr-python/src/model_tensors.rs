@@ -9,7 +9,7 @@ use model_file::{ErrorKind, FileKind, ModelFile, ModelFormat, OpenOptions, Tenso
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyMemoryView};
-use read_at::FileSource;
+use read_at::{AnySource, FileSource};
 use tensor_dtype::TensorType;
 
 use crate::apr_files::Refusal;
@@ -40,7 +40,7 @@ pub struct ModelTensors(Arc<OpenModel>);
 /// An open file.
 pub(crate) struct OpenModel {
     /// Locked while no thread needs the interpreter, and for metadata.
-    file: Mutex<ModelFile<FileSource>>,
+    file: Mutex<ModelFile<AnySource>>,
     rows: Vec<Row>,
     by_name: HashMap<String, usize>,
     path: PathBuf,
@@ -84,7 +84,7 @@ impl Row {
     }
 }
 
-type Opened = (ModelFile<FileSource>, Vec<Row>);
+type Opened = (ModelFile<AnySource>, Vec<Row>);
 
 impl OpenModel {
     fn open(path: &Path, options: foreign_tensors::Options) -> Result<Opened, model_file::Error> {
@@ -101,7 +101,7 @@ impl OpenModel {
         Ok((file, rows))
     }
 
-    fn file(&self) -> MutexGuard<'_, ModelFile<FileSource>> {
+    fn file(&self) -> MutexGuard<'_, ModelFile<AnySource>> {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -7,6 +7,8 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+#[cfg(feature = "std")]
+mod any_source;
 mod cached_pages;
 mod error;
 #[cfg(feature = "std")]
@@ -14,6 +16,8 @@ mod file_source;
 mod source;
 mod window;
 
+#[cfg(feature = "std")]
+pub use crate::any_source::{AnySource, SharedSource};
 pub use crate::cached_pages::CachedPages;
 pub use crate::error::{Error, ErrorKind, missing_range};
 #[cfg(feature = "std")]

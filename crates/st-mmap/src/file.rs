@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::ops::Range;
 use std::path::Path;
 
-use read_at::FileSource;
+use read_at::AnySource;
 use st_core::{Header, ReadOptions, SlicePlan, TensorInfo};
 
 use crate::arena::{Arena, LoadedSafeTensors};
@@ -72,12 +72,16 @@ impl SafeTensorsFile {
         Self::read(PositionedFile::open(path.as_ref())?, options)
     }
 
-    /// Reads the header of an open regular file; `path` names it in errors.
+    /// Reads the header of an open regular file, or of a source of another kind, which cannot be mapped; `path` names it in errors.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Format`] if the header is not valid, and those of reading.
-    pub fn from_source(source: FileSource, path: &Path, options: &ReadOptions) -> Result<Self, Error> {
+    pub fn from_source(
+        source: impl Into<AnySource>,
+        path: &Path,
+        options: &ReadOptions,
+    ) -> Result<Self, Error> {
         Self::read(PositionedFile::new(source, path), options)
     }
 

@@ -39,4 +39,4 @@ pub use map::{Advice, Mapping, PrivateMapping};
 pub use mapped::MappedSafeTensors;
 pub use save::{Survives, save, save_layout, save_layout_surviving, set_metadata};
 pub use shard_writer::{WrittenShards, write_sharded};
-pub use sharded::ShardedSafeTensors;
+pub use sharded::{ShardedSafeTensors, Shards};

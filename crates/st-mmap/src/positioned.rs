@@ -2,13 +2,13 @@
 
 use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 
-use read_at::{FileSource, ReadAt as _};
+use read_at::{AnySource, FileSource, ReadAt as _};
 use st_core::{Header, ReadOptions};
 
 use crate::error::{Error, ErrorKind, InFile};
@@ -24,10 +24,10 @@ const CHUNK: u64 = 8 << 20;
 /// More reads in flight than this bring no disk further.
 const MAX_THREADS: usize = 8;
 
-/// A regular file, its length when it was opened, and its name for errors.
+/// A regular file or a source of another kind, its length when it was opened, and its name for errors.
 #[derive(Debug)]
 pub(crate) struct PositionedFile {
-    source: FileSource,
+    source: AnySource,
     path: PathBuf,
 }
 
@@ -38,8 +38,8 @@ impl PositionedFile {
         Ok(Self::new(FileSource::with_len(regular.into_file(), len), path))
     }
 
-    pub(crate) fn new(source: FileSource, path: &Path) -> Self {
-        Self { source, path: path.to_path_buf() }
+    pub(crate) fn new(source: impl Into<AnySource>, path: &Path) -> Self {
+        Self { source: source.into(), path: path.to_path_buf() }
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -51,20 +51,29 @@ impl PositionedFile {
     }
 
     pub(crate) fn map(&self) -> Result<Mapping, Error> {
-        Mapping::of(self.source.file(), self.len()).in_file(&self.path)
+        Mapping::of(self.file("map")?, self.len()).in_file(&self.path)
     }
 
     pub(crate) fn map_private(&self) -> Result<PrivateMapping, Error> {
-        PrivateMapping::of(self.source.file(), self.len()).in_file(&self.path)
+        PrivateMapping::of(self.file("map")?, self.len()).in_file(&self.path)
     }
 
     pub(crate) fn metadata(&self) -> io::Result<Metadata> {
-        self.source.file().metadata()
+        self.source.file().ok_or(io::ErrorKind::Unsupported)?.metadata()
+    }
+
+    fn file(&self, operation: &'static str) -> Result<&File, Error> {
+        let missing = || ErrorKind::Io { operation, error: io::ErrorKind::Unsupported.into() }.at(&self.path);
+        self.source.file().ok_or_else(missing)
     }
 
     /// Fills `buf` from `offset`; an end of file inside it means that the file shrank.
     pub(crate) fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), Error> {
-        self.source.read_file_at(offset, buf).map_err(|error| {
+        let read = match &self.source {
+            AnySource::File(source) => source.read_file_at(offset, buf),
+            AnySource::Shared(source) => source.read_exact_at(offset, buf).map_err(io::Error::from),
+        };
+        read.map_err(|error| {
             if error.kind() == io::ErrorKind::UnexpectedEof {
                 ErrorKind::Shrunk { expected: self.len() }.at(&self.path)
             } else {

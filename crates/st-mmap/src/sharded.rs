@@ -1,10 +1,12 @@
 //! A sharded model, with an index that maps tensors to files.
 
 use alloc::collections::BTreeMap;
+use core::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use read_at::{AnySource, ReadAt};
 use st_core::{ReadOptions, ShardIndex, ShardProblem, SlicePlan, TensorView};
 
 use crate::error::{Error, ErrorKind, InFile, not_found};
@@ -56,6 +58,18 @@ pub struct ShardedSafeTensors {
     folder: PathBuf,
     options: ReadOptions,
     set: Set,
+    /// What opens the shards of a set that is no folder.
+    shards: Option<Box<dyn Shards>>,
+}
+
+/// Opens the shards of a set that is no folder of this machine.
+pub trait Shards: fmt::Debug + Send + Sync {
+    /// The shard of this name in the index: a relative path without `..`.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be opened.
+    fn open(&self, name: &str) -> Result<AnySource, read_at::Error>;
 }
 
 #[derive(Debug)]
@@ -100,16 +114,39 @@ impl ShardedSafeTensors {
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
         let is_index = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
         let set = if is_index { Self::read_index(&path)? } else { Set::Single(Shard::default()) };
-        let this = Self { path, folder, options: *options, set };
+        let this = Self { path, folder, options: *options, set, shards: None };
         if let Set::Single(shard) = &this.set {
             this.opened("", shard)?;
         }
         Ok(this)
     }
 
+    /// Opens a set whose files are elsewhere, by its index; `path` names the index in errors.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Format`] if the index is not valid, [`ErrorKind::Io`] if it cannot be read.
+    pub fn from_index(
+        index: &dyn ReadAt,
+        path: &Path,
+        shards: Box<dyn Shards>,
+        options: &ReadOptions,
+    ) -> Result<Self, Error> {
+        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        // Of a longer one enough to be refused.
+        let mut text = vec![0; index.total_len().min(MAX_INDEX_LEN + 1) as usize];
+        let read = index.read_exact_at(0, &mut text);
+        read.map_err(|error| ErrorKind::Io { operation: "read", error: error.into() }.at(path))?;
+        let set = Self::set_of_index(&text, path)?;
+        Ok(Self { path: path.to_path_buf(), folder, options: *options, set, shards: Some(shards) })
+    }
+
     fn read_index(path: &Path) -> Result<Set, Error> {
-        let text = durable_file::read(path, MAX_INDEX_LEN)?;
-        let index = ShardIndex::from_json(&text).in_file(path)?;
+        Self::set_of_index(&durable_file::read(path, MAX_INDEX_LEN)?, path)
+    }
+
+    fn set_of_index(text: &[u8], path: &Path) -> Result<Set, Error> {
+        let index = ShardIndex::from_json(text).in_file(path)?;
         let mut shards: BTreeMap<String, Shard> = BTreeMap::new();
         for (_, shard) in index.weight_map() {
             if let Some(known) = shards.get_mut(shard) {
@@ -237,7 +274,15 @@ impl ShardedSafeTensors {
         }
         // `ShardIndex` has checked that the name stays below the folder; the only file of a set has none.
         let path = if name.is_empty() { self.path.clone() } else { self.folder.join(name) };
-        let file = SafeTensorsFile::open_with(path, &self.options)?;
+        let file = match &self.shards {
+            None => SafeTensorsFile::open_with(path, &self.options)?,
+            Some(shards) => {
+                let source = shards
+                    .open(name)
+                    .map_err(|error| ErrorKind::Io { operation: "open", error: error.into() }.at(&path))?;
+                SafeTensorsFile::from_source(source, &path, &self.options)?
+            }
+        };
         Ok(shard.opened.get_or_init(|| file))
     }
 

@@ -1,19 +1,20 @@
 //! Files, folders and sets of shards by their paths.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use std::path::Path;
 
-use read_at::FileSource;
-use st_mmap::ShardedSafeTensors;
+use read_at::{AnySource, FileSource, SharedSource};
+use st_mmap::{SafeTensorsFile, ShardedSafeTensors, Shards};
 
-use super::{Contents, ModelFile};
+use super::{Contents, ModelFile, NOTHING_BESIDE};
 use crate::content::Content;
 use crate::error::Error;
 use crate::kind::{FileKind, ModelFormat};
 use crate::options::OpenOptions;
 use crate::safetensors::SafeTensors;
 
-impl ModelFile<FileSource> {
+impl ModelFile<AnySource> {
     /// Opens a file, a folder with a model, or an index of shards.
     ///
     /// # Errors
@@ -54,14 +55,42 @@ impl ModelFile<FileSource> {
             #[cfg(feature = "foreign")]
             options.check_key(kind)?;
             let read = &options.read_options().safetensors;
-            let file = st_mmap::SafeTensorsFile::from_source(source, path, read)?;
+            let file = SafeTensorsFile::from_source(source, path, read)?;
             return Ok(Self::of_files(SafeTensors::File(file)));
         }
         #[cfg(feature = "foreign")]
         let beside = &foreign_tensors::Folder::of_file(path);
         #[cfg(not(feature = "foreign"))]
         let beside = &();
-        Self::of_source(source, kind, beside, options)
+        Self::of_source(source.into(), kind, beside, options)
+    }
+
+    /// Opens a file that is elsewhere and whose kind was detected. `name` names it in errors; if it ends in `.json`, as an index of
+    /// shards does, `shards` opens those. Other files beside it are not read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open).
+    pub fn from_shared(
+        source: Arc<dyn SharedSource>,
+        kind: FileKind,
+        name: &Path,
+        shards: Box<dyn Shards>,
+        options: &OpenOptions<'_>,
+    ) -> Result<Self, Error> {
+        let source = AnySource::Shared(source);
+        if kind.expected() != ModelFormat::SafeTensors {
+            return Self::of_source(source, kind, NOTHING_BESIDE, options);
+        }
+        #[cfg(feature = "foreign")]
+        options.check_key(kind)?;
+        let read = &options.read_options().safetensors;
+        Ok(Self::of_files(match name.extension() {
+            Some(ending) if ending.eq_ignore_ascii_case("json") => {
+                SafeTensors::Sharded(ShardedSafeTensors::from_index(&source, name, shards, read)?)
+            }
+            _ => SafeTensors::File(SafeTensorsFile::from_source(source, name, read)?),
+        }))
     }
 
     /// The file of another program to read in a folder without safetensors: of those that Hugging Face's libraries and TensorFlow name so,
@@ -100,7 +129,7 @@ impl ModelFile<FileSource> {
         let set = ShardedSafeTensors::open_with(path, read)?;
         Ok(Self::of_files(match set.index() {
             Some(_) => SafeTensors::Sharded(set),
-            None => SafeTensors::File(st_mmap::SafeTensorsFile::open_with(set.path(), read)?),
+            None => SafeTensors::File(SafeTensorsFile::open_with(set.path(), read)?),
         }))
     }
 
