@@ -57,6 +57,9 @@ pub(crate) struct GlobalArgs {
     /// Leave nothing out, and narrate more.
     #[arg(short, long, global = true)]
     verbose: bool,
+    #[cfg(feature = "remote")]
+    #[command(flatten)]
+    pub(crate) remote: crate::remote::RemoteArgs,
 }
 
 /// Declares the commands once: the enum, its parser, and what each runs. The arguments of a command are described to the parser when it is

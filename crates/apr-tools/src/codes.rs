@@ -28,6 +28,8 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
         apr_convert::ErrorKind::TABLE,
         apr_quant::ErrorKind::TABLE,
         hf_gguf::ErrorKind::TABLE,
+        #[cfg(feature = "remote")]
+        apr_remote::ErrorKind::TABLE,
         #[cfg(feature = "tables")]
         apr_table::ErrorKind::TABLE,
         pickle_core::ErrorKind::TABLE,

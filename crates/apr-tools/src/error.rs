@@ -13,6 +13,7 @@ use serde::{Serialize, Serializer};
 
 use crate::codes;
 pub(crate) use crate::codes::cli::*;
+use crate::remote;
 use crate::report::Report;
 use crate::terminal::escape::{self, Visible};
 use crate::terminal::style::Style;
@@ -139,8 +140,16 @@ impl Failure {
         }))
     }
 
+    /// A URL where a file of this machine is needed.
+    pub(crate) fn not_remote(path: &Path) -> Self {
+        Self::new(CODE_REMOTE, "this command does not read URLs here").in_file(path)
+    }
+
     /// An operation on a file that the operating system refused.
     pub(crate) fn io(operation: &str, path: &Path, error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::NotFound && remote::is_url(path) {
+            return Self::not_remote(path);
+        }
         Self::new(CODE_IO, format!("{operation}: {error}")).in_file(path)
     }
 
@@ -267,11 +276,8 @@ impl Failure {
         let is_missing = |path: &&PathBuf| {
             path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
         };
-        match self
-            .0
-            .file
-            .as_ref()
-            .filter(|path| self.exit() == Exit::Io && path.as_os_str() != "-" && is_missing(path))
+        let is_here = |path: &&PathBuf| path.as_os_str() != "-" && !remote::is_url(path);
+        match self.0.file.as_ref().filter(|path| self.exit() == Exit::Io && is_here(path) && is_missing(path))
         {
             Some(path) => Some(suggest::missing(path).into()),
             None => codes::find(self.0.code).map(|entry| entry.remedy.into()),

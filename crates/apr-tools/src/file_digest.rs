@@ -6,6 +6,7 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::Failure;
+use crate::remote::Remote;
 
 /// Bytes between two looks at the progress.
 const PIECE_LEN: usize = 1 << 20;
@@ -16,6 +17,9 @@ const PIECE_LEN: usize = 1 << 20;
 ///
 /// If it cannot be read.
 pub(crate) fn sha256(path: &Path, mut advance: impl FnMut(usize)) -> Result<[u8; 32], Failure> {
+    if let Some(remote) = Remote::open(path)? {
+        return remote.sha256(advance);
+    }
     let mut file = durable_file::open_regular(path, u64::MAX)?.into_file();
     let mut hash = Sha256::new();
     let mut piece = vec![0; PIECE_LEN];

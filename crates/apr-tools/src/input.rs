@@ -15,7 +15,7 @@ pub(crate) use model_file::{
     ReadOptions as Rules, halves,
 };
 use model_file::{ErrorKind, FileKind, ModelFile, OpenOptions, SafeTensors};
-use read_at::FileSource;
+use read_at::AnySource;
 use st_core::ShardProblem;
 
 pub(crate) use self::copies::Copies;
@@ -24,6 +24,7 @@ pub(crate) use self::source::Source;
 pub(crate) use self::tensor::{Tensor, Totals, common_name, decodable};
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_SHARDS, Exit, Failure};
 use crate::foreign;
+use crate::remote;
 use crate::secrets::SignedBy;
 use crate::whole_file::advised;
 
@@ -39,7 +40,7 @@ pub(crate) fn any_stdin() -> Result<durable_file::Scratch, Failure> {
 /// An open model whose tensors can be read. Of every format but `.apr` version 1 only what precedes the tensors has been read.
 #[derive(Debug)]
 pub(crate) struct Model {
-    file: ModelFile<FileSource>,
+    file: ModelFile<AnySource>,
     source: Source,
 }
 
@@ -282,12 +283,12 @@ impl Model {
     pub(crate) fn strict_refusal(&self) -> Option<Failure> {
         let options = OpenOptions::new().with_read_options(Rules::STRICT.with_unchecked_signatures());
         // The lengths are those of all shards, which are opened for it.
-        let strict = ModelFile::open(self.path(), &options).and_then(|file| file.file_len());
+        let strict = self.source.reopened(&options).and_then(|file| file.file_len());
         strict.err().map(|error| self.source.failure_of(error))
     }
 
     /// What was opened.
-    pub(crate) fn file(&self) -> &ModelFile<FileSource> {
+    pub(crate) fn file(&self) -> &ModelFile<AnySource> {
         &self.file
     }
 
@@ -347,7 +348,7 @@ pub(crate) fn failure_of(error: model_file::Error, operation: &str, label: &Path
     let failure = match error.kind() {
         ErrorKind::ForeignFormat { found } => foreign::not_a_model(*found, label),
         ErrorKind::Apr(_) | ErrorKind::Read { .. } => match located_error::io_error(&error) {
-            Some(cause) if matches!(error.code(), "ac-io" | "mo-read") => {
+            Some(cause) if matches!(error.code(), "ac-io" | "mo-read") && !remote::is_url(label) => {
                 Failure::io(operation, label, cause)
             }
             _ => error.into(),

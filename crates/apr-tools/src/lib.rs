@@ -25,6 +25,7 @@ mod foreign;
 mod input;
 mod interruption;
 mod output;
+mod remote;
 mod scanning;
 mod scoring;
 mod sealed_file;

@@ -61,6 +61,8 @@ fn answer(args: Vec<OsString>, data: &Data) -> Exit {
     if let Err(failure) = secrets::refuse_secrets(&args) {
         return report(&failure, &mut cli::fallback_console(&args, data));
     }
+    #[cfg(feature = "remote")]
+    let args = crate::remote::without_queries(args);
     let args = cli::with_default_command(args);
     if let Some(failure) = cli::unknown_command(&args) {
         return report(&failure, &mut cli::fallback_console(&args, data));
@@ -68,7 +70,11 @@ fn answer(args: Vec<OsString>, data: &Data) -> Exit {
     let (mut console, result) = match Cli::try_parse_from(&args) {
         Ok(Cli { global, command }) => {
             let mut console = global.console(data);
+            #[cfg(feature = "remote")]
+            crate::remote::start(global.remote);
             let result = command.run(&mut console);
+            #[cfg(feature = "remote")]
+            crate::remote::finish(&console);
             (console, result)
         }
         Err(mut error) => {

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use model_file::FileKind;
 use model_scan::{FileReport, Options, Verdict};
-use read_at::{FileSource, ReadAt as _};
+use read_at::{AnySource, FileSource, ReadAt as _};
 
 use crate::error::Failure;
+use crate::remote::Remote;
 
 /// A file that was read to its verdict.
 pub(crate) struct Judged {
@@ -45,9 +46,15 @@ impl Judged {
 /// If it cannot be read.
 pub(crate) fn judge(path: &Path, label: &Path, options: &Options<'_>) -> Result<Judged, Failure> {
     let named = |failure: Failure| failure.in_place_of_file(label);
-    let file = durable_file::open_regular(path, u64::MAX).map_err(|error| named(error.into()))?;
-    let len = file.len();
-    let source = FileSource::with_len(file.into_file(), len);
+    let source = match Remote::open(path)? {
+        Some(remote) => remote.source(),
+        None => {
+            let file = durable_file::open_regular(path, u64::MAX).map_err(|error| named(error.into()))?;
+            let len = file.len();
+            AnySource::File(FileSource::with_len(file.into_file(), len))
+        }
+    };
+    let len = source.total_len();
     let kind = FileKind::identify(len, |offset, out| source.read_exact_at(offset, out));
     let kind = kind.map_err(|error| named(Failure::io("read", label, &error.into())))?;
     let name = label.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use apr_crypto::{Access, Argon2Cost, Trust, Trusted};
 use apr_sealed::{SealedHeader, SealedLimits, SealedReader, StanzaKind};
-use read_at::FileSource;
+use read_at::AnySource;
 
 use crate::error::{CODE_FOREIGN_FORMAT, Failure};
 use crate::input::{Format, Source};
@@ -21,7 +21,7 @@ pub(crate) fn is_sealed(path: &Path) -> bool {
 #[derive(Debug)]
 pub(crate) struct SealedFile<'s> {
     source: &'s Source,
-    file: FileSource,
+    file: AnySource,
     header: SealedHeader,
     limits: SealedLimits,
 }
@@ -37,10 +37,7 @@ impl<'s> SealedFile<'s> {
     /// If the file cannot be read, is of another format, or invalid.
     pub(crate) fn open(source: &'s Source, limits: Limits) -> Result<Self, Failure> {
         let limits = limits.of_sealed();
-        let regular = durable_file::open_regular(source.path(), u64::MAX);
-        let regular = regular.map_err(|error| source.relabel(error.into()))?;
-        let len = regular.len();
-        let file = FileSource::with_len(regular.into_file(), len);
+        let file = source.bytes().map_err(|error| source.relabel(error.into()))?;
         let header = SealedHeader::read(&file, &limits).map_err(|error| match error.code() {
             "ac-sealed-magic" => Failure::new(CODE_FOREIGN_FORMAT, "this is not a sealed file")
                 .in_file(source.label())
@@ -115,7 +112,7 @@ impl<'s> SealedFile<'s> {
     pub(crate) fn reader<'k, 'f>(
         &'f self,
         keys: &'k Keys,
-    ) -> Result<SealedReader<'k, &'f FileSource>, Failure> {
+    ) -> Result<SealedReader<'k, &'f AnySource>, Failure> {
         let access = self.access(keys);
         SealedReader::open(&self.file, &access, &self.limits).map_err(|error| self.refused(error))
     }

@@ -233,6 +233,7 @@ impl Judge<'_> {
         let source = Source::open(path).map_err(Refusal::Unsound)?.with_keys(self.keys);
         source.check_name().map_err(Refusal::Unsound)?;
         let format = source.format();
+        let remote = source.remote().cloned();
         let mut sound = sound(source, self.rules, self.console)?;
         if let Some(expected) = self.expected.filter(|&expected| expected != format) {
             let (found, expected) = (format.title(), expected.id());
@@ -242,6 +243,9 @@ impl Judge<'_> {
             )));
         }
         sound.warnings.extend(Ending::disagreement(format, path));
+        if let Some(remote) = remote {
+            remote.check_digests(self.console).map_err(Refusal::Unsound)?;
+        }
         Ok(sound)
     }
 }

@@ -2,6 +2,8 @@
 
 use core::error::Error;
 use std::io;
+#[cfg(feature = "remote")]
+use std::path::Path;
 
 use located_error::{Located, io_error};
 
@@ -9,6 +11,7 @@ use super::{
     CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_IO, CODE_NO_PREDICTION, CODE_NOT_CARRIED,
     Failure, Place,
 };
+use crate::remote;
 
 impl<E: Located + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
@@ -20,11 +23,21 @@ impl Failure {
     /// The failure of a library's error: offset, subject, line, file and cause have lines of their own.
     pub(crate) fn of(error: &(dyn Located + 'static)) -> Self {
         let any: &(dyn Error + 'static) = error;
+        #[cfg(feature = "remote")]
+        if let Some(remote) = apr_remote::remote_error(any).filter(|_| !any.is::<apr_remote::Error>()) {
+            let (failure, location) = (Self::of(remote).about(error.location().subject), error.location());
+            return location.path.map_or_else(|| Self::of(remote), |path| failure.in_file(path));
+        }
         let system = io_error(any);
         if let Some(sealed) = system.and_then(sealed_error) {
             return Self::of(sealed);
         }
         let (location, message) = (error.location(), message(error, system));
+        if let Some(url) =
+            location.path.filter(|path| is_missing(error.code(), system) && remote::is_url(path))
+        {
+            return Self::not_remote(url);
+        }
         let cause = any.source().map(ToString::to_string);
         let cause = cause.filter(|cause| !message.contains(cause) && !is_missing(error.code(), system));
         let mut failure =
@@ -41,6 +54,15 @@ impl Failure {
         match any.downcast_ref::<model_file::Error>() {
             Some(error) => failure.advised(error.kind()),
             None => failure,
+        }
+    }
+
+    /// The failure of a source over the network.
+    #[cfg(feature = "remote")]
+    pub(crate) fn of_remote(error: read_at::Error, path: &Path) -> Self {
+        match apr_remote::remote_error(&error) {
+            Some(remote) => Self::of(remote).in_file(path),
+            None => Self::io("read", path, &error.into()),
         }
     }
 

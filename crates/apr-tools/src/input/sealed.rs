@@ -3,7 +3,7 @@
 use alloc::rc::Rc;
 use std::path::Path;
 
-use model_file::{ErrorKind, ModelFile, OpenOptions};
+use model_file::{ErrorKind, OpenOptions};
 
 use super::{Format, Model, Rules, Source};
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
@@ -44,7 +44,7 @@ impl Model {
             .with_read_options(*rules)
             .with_access(sealed.access(source.keys()))
             .with_sealed_limits(sealed.limits().clone());
-        let opened = ModelFile::open(source.path(), &options).and_then(|file| {
+        let opened = source.reopened(&options).and_then(|file| {
             file.decode()?;
             Ok(file)
         });

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use apr_container::v1;
 use durable_file::Scratch;
 use model_file::{FileKind, ModelFile, OpenOptions};
-use read_at::{FileSource, ReadAt as _};
+use read_at::{AnySource, FileSource, ReadAt as _};
 
 use super::spool::Spool;
 use super::{Format, Rules, failure_of};
 use crate::detached::Detached;
 use crate::error::Failure;
 use crate::foreign;
+use crate::remote::Remote;
 use crate::secrets::Keys;
 use crate::terminal::Console;
 
@@ -24,6 +25,8 @@ pub(crate) struct Source {
     kind: FileKind,
     /// The open file, until it is read as a model; `None` also of what is not a regular file.
     file: RefCell<Option<FileSource>>,
+    /// What a URL names.
+    remote: Option<Remote>,
     spool: Option<Spool>,
     /// A copy that no other user can change.
     copy: Option<Scratch>,
@@ -43,13 +46,18 @@ impl Source {
     ///
     /// If standard input cannot be read, or cannot begin a model. What is wrong with a file shows when it is read.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let remote = Remote::open(path)?;
         let spool = if path.as_os_str() == "-" { Some(Spool::from_stdin()?) } else { None };
         let of_folder = ModelFile::foreign_in(path);
-        let (kind, file) = detected(spool.as_ref().map(Spool::path).or(of_folder.as_deref()).unwrap_or(path));
+        let (kind, file) = match &remote {
+            Some(remote) => (remote.kind(), None),
+            None => detected(spool.as_ref().map(Spool::path).or(of_folder.as_deref()).unwrap_or(path)),
+        };
         Ok(Self {
             label: path.to_owned(),
             kind,
             file: RefCell::new(file),
+            remote,
             spool,
             copy: None,
             is_verified: false,
@@ -86,6 +94,9 @@ impl Source {
 
     /// What a file or folder is stored as.
     pub(crate) fn peek(path: &Path) -> Format {
+        if let Ok(Some(remote)) = Remote::open(path) {
+            return remote.kind().expected();
+        }
         detected(ModelFile::foreign_in(path).as_deref().unwrap_or(path)).0.expected()
     }
 
@@ -145,7 +156,10 @@ impl Source {
         }
         let mut header = [0; 32];
         let file = self.file.borrow();
-        let is_read = file.as_ref().is_some_and(|file| file.read_exact_at(0, &mut header).is_ok());
+        let is_read = match &self.remote {
+            Some(remote) => remote.source().read_exact_at(0, &mut header).is_ok(),
+            None => file.as_ref().is_some_and(|file| file.read_exact_at(0, &mut header).is_ok()),
+        };
         let header = v1::Header::from_bytes(&header, &apr_container::ReadOptions::default());
         is_read && header.is_ok_and(|header| header.is_encrypted())
     }
@@ -164,8 +178,11 @@ impl Source {
     /// # Errors
     ///
     /// Those of [`ModelFile::open`].
-    pub(crate) fn model_file(&self, rules: &Rules) -> Result<ModelFile<FileSource>, model_file::Error> {
+    pub(crate) fn model_file(&self, rules: &Rules) -> Result<ModelFile<AnySource>, model_file::Error> {
         let options = self.options(rules);
+        if self.remote.is_some() {
+            return self.reopened(&options);
+        }
         let file = self.file.take();
         if self.is_temporary() && matches!(self.format(), Format::Foreign(_)) {
             // The files beside it are not those of the model, and others may have put them there.
@@ -173,12 +190,44 @@ impl Source {
                 Some(file) => file,
                 None => regular(self.path())?,
             };
-            return ModelFile::read(file, &options);
+            return ModelFile::read(file.into(), &options);
         }
         match file {
             Some(file) => ModelFile::from_file(file, self.kind, self.path(), &options),
             None => ModelFile::open(self.path(), &options),
         }
+    }
+
+    /// Opens the model file anew with these options.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ModelFile::open`].
+    pub(crate) fn reopened(
+        &self,
+        options: &OpenOptions<'_>,
+    ) -> Result<ModelFile<AnySource>, model_file::Error> {
+        match &self.remote {
+            Some(remote) => remote.model_file(options),
+            None => ModelFile::open(self.path(), options),
+        }
+    }
+
+    /// Its bytes, opened anew.
+    ///
+    /// # Errors
+    ///
+    /// If it is no regular file.
+    pub(crate) fn bytes(&self) -> Result<AnySource, durable_file::Error> {
+        match &self.remote {
+            Some(remote) => Ok(remote.source()),
+            None => regular(self.path()).map(AnySource::File),
+        }
+    }
+
+    /// What a URL names.
+    pub(crate) fn remote(&self) -> Option<&Remote> {
+        self.remote.as_ref()
     }
 
     /// The failure of an error of its file.

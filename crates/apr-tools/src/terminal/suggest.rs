@@ -26,12 +26,6 @@ fn distance(a: &str, b: &str) -> usize {
 
 /// What to do about a path at which there is nothing.
 pub(crate) fn missing(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    if is_url(&text) {
-        return "URLs are not read: download the file first, for example with `curl -L -O URL`, or open the address in the web page \
-                of this project"
-            .to_owned();
-    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Ok(entries) = fs::read_dir(folder) else {
         return format!("check the path: there is no folder {}", escape::path(folder));

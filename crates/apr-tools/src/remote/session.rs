@@ -1,0 +1,329 @@
+//! Remote files of one run: each is opened once.
+
+use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
+use alloc::sync::Arc;
+use core::cell::RefCell;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use apr_remote::{Client, Network, Options, Place, PlainHttp, RemoteFile, Url};
+use model_file::{FileKind, ModelFile, OpenOptions};
+use read_at::{AnySource, ReadAt};
+use sha2::{Digest as _, Sha256};
+use st_core::ShardIndex;
+use st_mmap::Shards;
+
+use super::is_url;
+use crate::error::Failure;
+use crate::terminal::Console;
+use crate::terminal::human;
+
+/// Files of a repository that hold a model, in the order in which they are looked for.
+const MODELS: [&str; 2] = ["model.safetensors.index.json", "model.safetensors"];
+/// Requests at once for the beginnings of shards.
+const SHARDS_AT_ONCE: usize = 8;
+/// Bytes hashed at once.
+const PIECE_LEN: usize = 1 << 20;
+
+/// Options of all commands for URLs.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Options of all commands")]
+pub(crate) struct RemoteArgs {
+    /// Send no request: URLs are refused.
+    #[arg(long, global = true)]
+    offline: bool,
+    /// Read http:// URLs of other hosts than this machine.
+    #[arg(long, global = true)]
+    allow_http: bool,
+    /// At the end, show how many requests and bytes URLs have cost.
+    #[arg(long, global = true)]
+    stats: bool,
+}
+
+thread_local! {
+    /// What belongs to the run of a command on this thread.
+    static SESSION: RefCell<Session> = RefCell::default();
+}
+
+#[derive(Debug, Default)]
+struct Session {
+    args: RemoteArgs,
+    client: Option<Arc<Client>>,
+    opened: BTreeMap<PathBuf, Rc<Opened>>,
+    /// URLs with queries, by what is shown in their place.
+    full: BTreeMap<String, String>,
+}
+
+/// Takes the queries of URLs out of the command line, so that no message shows a signature.
+pub(crate) fn without_queries(args: Vec<OsString>) -> Vec<OsString> {
+    SESSION.with_borrow_mut(|session| {
+        *session = Session::default();
+        let shown = |arg: OsString| {
+            let Some(text) = arg.to_str().filter(|text| text.contains('?')) else { return arg };
+            let Some(Ok(Place::Url(url))) = Place::parse(text) else { return arg };
+            let shown = url.to_string();
+            match session.full.get(&shown) {
+                // Two URLs that differ in their queries alone are told apart.
+                Some(known) if known != text => arg,
+                _ => {
+                    session.full.insert(shown.clone(), text.to_owned());
+                    shown.into()
+                }
+            }
+        };
+        args.into_iter().map(shown).collect()
+    })
+}
+
+/// Begins a run.
+pub(crate) fn start(args: RemoteArgs) {
+    SESSION.with_borrow_mut(|session| session.args = args);
+}
+
+/// Ends a run: says what URLs have cost, if that was asked for.
+pub(crate) fn finish(console: &Console) {
+    let Session { args, client, .. } = SESSION.take();
+    if args.stats {
+        let counts = client.map(|client| client.counts()).unwrap_or_default();
+        console.note(format_args!(
+            "{}, {}, {}, {} from memory",
+            human::plural(counts.requests, "request"),
+            human::bytes(counts.bytes),
+            match counts.retries {
+                1 => "1 retry".to_owned(),
+                count => format!("{count} retries"),
+            },
+            human::plural(counts.hits, "read")
+        ));
+    }
+}
+
+fn client() -> Result<Arc<Client>, Failure> {
+    SESSION.with_borrow_mut(|session| {
+        if let Some(client) = &session.client {
+            return Ok(Arc::clone(client));
+        }
+        let mut options = Options::from_environment(|name| std::env::var_os(name))?;
+        if session.args.offline {
+            options.network = Network::Off;
+        }
+        if session.args.allow_http {
+            options.plain_http = PlainHttp::Anywhere;
+        }
+        let client = Client::new(options)?;
+        session.client = Some(Arc::clone(&client));
+        Ok(client)
+    })
+}
+
+/// Longest index whose shards are fetched before they are asked for.
+const MAX_INDEX_LEN: u64 = 100_000_000;
+
+/// An open remote file, or the index of a set.
+#[derive(Clone, Debug)]
+pub(crate) struct Remote(Rc<Opened>);
+
+#[derive(Debug)]
+struct Opened {
+    /// What the user called it; of an index, its URL.
+    name: PathBuf,
+    kind: FileKind,
+    file: Arc<RemoteFile>,
+    shards: Arc<RemoteShards>,
+}
+
+impl Remote {
+    /// What FILE names; `None` of a path.
+    ///
+    /// # Errors
+    ///
+    /// If FILE is a URL that cannot be opened.
+    pub(crate) fn open(path: &Path) -> Result<Option<Self>, Failure> {
+        if !is_url(path) {
+            return Ok(None);
+        }
+        let text = path.to_str().unwrap_or_default();
+        let known = SESSION.with_borrow(|session| session.opened.get(path).cloned());
+        if let Some(opened) = known {
+            return Ok(Some(Self(opened)));
+        }
+        let full = SESSION.with_borrow(|session| session.full.get(text).cloned());
+        let named = |failure: Failure| failure.in_file(path);
+        let place = Place::parse(full.as_deref().unwrap_or(text));
+        let place = place.ok_or_else(|| Failure::not_remote(path))?.map_err(|error| named(error.into()))?;
+        let client = client().map_err(named)?;
+        let file = open(&client, &place).map_err(|error| named(error.into()))?;
+        let kind = FileKind::of_source(&file).map_err(|error| named(Failure::of_remote(error, path)))?;
+        let url = file.url();
+        let is_index = url.file_name().to_ascii_lowercase().ends_with(".json");
+        let name = if is_index { url.to_string().into() } else { path.to_owned() };
+        let shards = RemoteShards { client, index: url.clone(), opened: Mutex::default() };
+        let opened = Rc::new(Opened { name, kind, file: Arc::new(file), shards: Arc::new(shards) });
+        SESSION.with_borrow_mut(|session| session.opened.insert(path.to_owned(), Rc::clone(&opened)));
+        Ok(Some(Self(opened)))
+    }
+
+    pub(crate) fn kind(&self) -> FileKind {
+        self.0.kind
+    }
+
+    /// Its bytes.
+    pub(crate) fn source(&self) -> AnySource {
+        let file: Arc<RemoteFile> = Arc::clone(&self.0.file);
+        AnySource::Shared(file)
+    }
+
+    /// Opens the model in it; of an index, with its shards.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ModelFile::from_shared`].
+    pub(crate) fn model_file(
+        &self,
+        options: &OpenOptions<'_>,
+    ) -> Result<ModelFile<AnySource>, model_file::Error> {
+        let Opened { name, kind, file, shards } = &*self.0;
+        if self.is_index() {
+            shards.prefetch(&self.shard_names());
+        }
+        let shards = Box::new(SharedShards(Arc::clone(shards)));
+        let file: Arc<RemoteFile> = Arc::clone(file);
+        ModelFile::from_shared(file, *kind, name, shards, options)
+    }
+
+    /// SHA-256 of the file: what the hub declares, or of what is read.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    pub(crate) fn sha256(&self, advance: impl FnMut(usize)) -> Result<[u8; 32], Failure> {
+        let declared = self.0.file.sha256_declared();
+        let declared = declared.and_then(|digits| {
+            let mut digest = [0; 32];
+            base16ct::lower::decode(digits, &mut digest).ok().filter(|bytes| bytes.len() == 32)?;
+            Some(digest)
+        });
+        match declared {
+            Some(digest) => Ok(digest),
+            None => hashed(&self.0.file, &self.0.name, advance),
+        }
+    }
+
+    /// Reads the file, and of an index its shards, to compare the digests that the hub declares. Files without one are not read.
+    ///
+    /// # Errors
+    ///
+    /// If one cannot be read, or is another one.
+    pub(crate) fn check_digests(&self, console: &Console) -> Result<(), Failure> {
+        let opened = self.0.shards.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = opened.values().chain([&self.0.file]).filter(|file| file.sha256_declared().is_some());
+        let files: Vec<_> = files.cloned().collect();
+        drop(opened);
+        let mut progress = console.progress("hashing", files.iter().map(|file| file.total_len()).sum());
+        for file in files {
+            let name = PathBuf::from(file.url().to_string());
+            let digest = hashed(&file, &name, |len| progress.advance(len))?;
+            let digest = base16ct::lower::encode_string(&digest);
+            file.check_sha256(&digest).map_err(|error| Failure::from(error).in_file(&name))?;
+        }
+        Ok(())
+    }
+
+    fn is_index(&self) -> bool {
+        self.0.kind.expected() == model_file::ModelFormat::SafeTensors
+            && self.0.name.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"))
+    }
+
+    /// Names in the index; none if it is not valid, which is told when it is opened.
+    fn shard_names(&self) -> Vec<String> {
+        let mut text = vec![0; usize::try_from(self.0.file.total_len().min(MAX_INDEX_LEN)).unwrap_or(0)];
+        let index = match self.0.file.read_exact_at(0, &mut text) {
+            Ok(()) => ShardIndex::from_json(&text).ok(),
+            Err(_) => None,
+        };
+        let mut names: Vec<String> =
+            index.iter().flat_map(ShardIndex::weight_map).map(|(_, shard)| shard.to_owned()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+/// The file, or the model of a repository.
+fn open(client: &Arc<Client>, place: &Place) -> Result<RemoteFile, apr_remote::Error> {
+    let Place::Hub(path) = place else { return client.open(place) };
+    if !path.path().is_empty() {
+        return client.open(place);
+    }
+    let [index, single] = MODELS.map(|name| Place::Hub(path.with_path(name)));
+    match client.open(&index) {
+        Err(error) if error.code() == "rm-not-found" => client.open(&single),
+        opened => opened,
+    }
+}
+
+fn hashed(file: &RemoteFile, name: &Path, mut advance: impl FnMut(usize)) -> Result<[u8; 32], Failure> {
+    let mut hash = Sha256::new();
+    let mut piece = vec![0; PIECE_LEN];
+    let mut at = 0;
+    while at < file.total_len() {
+        let len = (file.total_len() - at).min(PIECE_LEN as u64) as usize;
+        file.read_exact_at(at, &mut piece[..len]).map_err(|error| Failure::of_remote(error, name))?;
+        hash.update(&piece[..len]);
+        advance(len);
+        at += len as u64;
+    }
+    Ok(hash.finalize().into())
+}
+
+/// The files in the folder of an index.
+#[derive(Debug)]
+struct RemoteShards {
+    client: Arc<Client>,
+    index: Url,
+    opened: Mutex<BTreeMap<String, Arc<RemoteFile>>>,
+}
+
+impl RemoteShards {
+    fn file(&self, name: &str) -> Result<Arc<RemoteFile>, apr_remote::Error> {
+        let known = self.opened.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        if let Some(file) = known {
+            return Ok(file);
+        }
+        let file = Arc::new(self.client.open(&Place::Url(self.index.beside(name)?))?);
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Arc::clone(opened.entry(name.to_owned()).or_insert(file)))
+    }
+
+    /// Opens several at once. The first failure ends it: who opens that shard meets it again.
+    fn prefetch(&self, names: &[String]) {
+        let names = Mutex::new(names.iter());
+        let next = || names.lock().ok()?.next();
+        thread::scope(|scope| {
+            for _ in 0..SHARDS_AT_ONCE {
+                scope.spawn(|| {
+                    while let Some(name) = next() {
+                        if self.file(name).is_err() {
+                            // No other shard is asked for.
+                            while next().is_some() {}
+                        }
+                    }
+                });
+            }
+        });
+    }
+}
+
+/// Shared with what checks digests afterwards.
+#[derive(Debug)]
+struct SharedShards(Arc<RemoteShards>);
+
+impl Shards for SharedShards {
+    fn open(&self, name: &str) -> Result<AnySource, read_at::Error> {
+        let file: Arc<RemoteFile> = self.0.file(name)?;
+        Ok(AnySource::Shared(file))
+    }
+}
