@@ -70,6 +70,8 @@ impl ReadAhead {
         let is_next = offset == self.end && self.len > 0;
         let ahead = if is_next { self.len.saturating_mul(2).min(LONGEST) } else { SHORTEST };
         let end = offset.saturating_add(len.max(ahead)).min(total);
+        // What would be left of the file is less than a request is worth.
+        let end = if total - end < SHORTEST && len <= LONGEST { total } else { end };
         *self = Self { end, len: end.saturating_sub(offset) };
         offset..end
     }
@@ -107,6 +109,8 @@ mod tests {
         }
         assert_eq!(ahead.plan(0, 1, total), 0..SHORTEST);
         assert_eq!(ahead.plan(5, 10, 12), 5..12);
+        assert_eq!(ahead.plan(5, 200_000, 265_540), 5..265_540);
+        assert_eq!(ahead.plan(5, 200_000, 265_541), 5..200_005);
     }
 
     proptest! {

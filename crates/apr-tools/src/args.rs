@@ -15,7 +15,7 @@ pub(crate) use self::size::parse_size;
 pub(crate) use self::writing::{DryRunArg, ForceArg, WriteArgs};
 
 /// Help of an input of any format.
-pub(crate) const INPUT_HELP: &str = "A model file of any format that `apr` reads, an index of shards, a folder with one, or `-` for standard input";
+pub(crate) const INPUT_HELP: &str = "A model file of any format that `apr` reads, an index of shards, a folder with one, a URL, or `-` for standard input";
 
 /// A share of rows: above 0 and below 1.
 pub(crate) fn share(text: &str) -> Result<f64, String> {

@@ -195,8 +195,8 @@ const ALIASES: &[(&str, &str)] =
 /// Words that are not commands, and the related command.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("cat", "`apr tensors FILE` lists the tensors; `apr dump FILE NAME` prints the values of one"),
-    ("download", "apr has no network commands: download with curl, then `apr check FILE`"),
-    ("pull", "apr has no network commands: download with curl, then `apr check FILE`"),
+    ("download", "commands read URLs as they are: `apr inspect URL`; to keep a copy, download it with curl"),
+    ("pull", "commands read URLs as they are: `apr inspect URL`; to keep a copy, download it with curl"),
     (
         "run",
         "`apr predict MODEL --input ROWS` predicts each row of a table; `apr serve MODEL` does so over HTTP",

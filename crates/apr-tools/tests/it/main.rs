@@ -37,6 +37,8 @@ mod protection;
 mod quantize;
 mod quantized_models;
 mod readme;
+#[cfg(feature = "remote")]
+mod remote;
 mod sandbox;
 mod scanning;
 mod schemas;

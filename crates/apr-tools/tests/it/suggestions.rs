@@ -6,7 +6,6 @@ use crate::sandbox::Sandbox;
 fn a_missing_file_is_answered_with_what_was_meant() {
     let sandbox = Sandbox::with_models();
     for (name, said, unsaid) in [
-        ("https://example.org/model.safetensors", "URLs are not read", "did you mean"),
         ("modle.safetensors", "did you mean model.safetensors?", "free space"),
         ("sharded/model-00001.safetensors", "help:", "free space"),
         ("nowhere/model.safetensors", "there is no folder nowhere", "free space"),

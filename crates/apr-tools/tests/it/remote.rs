@@ -1,0 +1,190 @@
+//! URLs where a FILE is taken, from a server on loopback.
+
+use std::fs;
+use std::path::PathBuf;
+
+use sha2::Digest as _;
+
+use crate::sandbox::Sandbox;
+
+#[path = "../../../apr-remote/tests/it/server.rs"]
+mod server;
+
+use self::server::{Reply, Server};
+
+/// Serves the files of the sandbox, and none without the signature if there is one.
+fn serve(sandbox: &Sandbox, signature: &'static str) -> Server {
+    let folder = sandbox.path("");
+    Server::new(move |_, seen| {
+        let (path, query) = seen.path.split_once('?').unwrap_or((&seen.path, ""));
+        let path: PathBuf = folder.join(path.trim_start_matches('/'));
+        match fs::read(path) {
+            _ if query != signature => Reply::status("403 Forbidden", ""),
+            Ok(bytes) => Reply::range(seen, &bytes, "etag: \"v1\"\r\n"),
+            Err(_) => Reply::status("404 Not Found", ""),
+        }
+    })
+}
+
+#[test]
+fn commands_say_of_a_url_what_they_say_of_the_file() {
+    let sandbox = Sandbox::with_models();
+    let server = serve(&sandbox, "");
+    let url = server.url("/model.safetensors");
+    let index = server.url("/sharded/model.safetensors.index.json");
+    let cases: [&[&str]; 9] = [
+        &["inspect", "model.safetensors"],
+        &["inspect", "sharded/model.safetensors.index.json"],
+        &["tensors", "model.safetensors", "--digest"],
+        &["tensors", "sharded/model.safetensors.index.json", "--digest"],
+        &["check", "model.safetensors", "--values"],
+        &["check", "sharded/model.safetensors.index.json"],
+        &["diff", "model.safetensors", "sharded/model.safetensors.index.json"],
+        &["scan", "model.safetensors"],
+        &["inspect", "model.safetensors", "--histograms"],
+    ];
+    for args in cases {
+        let local = sandbox.run(args);
+        let remote: Vec<&str> = args
+            .iter()
+            .map(|arg| match *arg {
+                "model.safetensors" => url.as_str(),
+                "sharded/model.safetensors.index.json" => index.as_str(),
+                arg => arg,
+            })
+            .collect();
+        let ran = sandbox.run(&remote);
+        let named = |text: &str| text.replace(&server.url("/"), "").replace(&server.url(""), "");
+        assert_eq!((ran.exit, named(&ran.stdout)), (local.exit, local.stdout), "{args:?}\n{}", ran.stderr);
+    }
+    assert!(sandbox.leftovers().is_empty());
+}
+
+#[test]
+fn conversions_of_a_url_give_the_bytes_of_the_file() {
+    let sandbox = Sandbox::with_models();
+    let server = serve(&sandbox, "");
+    let index = server.url("/sharded/model.safetensors.index.json");
+    for (args, input) in [
+        (&["convert", "IN", "OUT.safetensors"][..], "sharded/model.safetensors.index.json"),
+        (&["convert", "IN", "OUT.gguf"], "model.safetensors"),
+        (&["export", "IN", "-o", "OUT.gguf", "--format", "gguf"], "model.safetensors"),
+        (&["quantize", "IN", "-o", "OUT.gguf", "--type", "q8_0"], "model.safetensors"),
+    ] {
+        let run = |input: &str, name: &str| {
+            let args: Vec<String> = args
+                .iter()
+                .map(|arg| match *arg {
+                    "IN" => input.to_owned(),
+                    arg => arg.replace("OUT", name),
+                })
+                .collect();
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            let ran = sandbox.run(&args);
+            assert_eq!(ran.exit, 0, "{args:?}\n{}", ran.stderr);
+            sandbox.read(args.iter().find(|arg| arg.starts_with(name)).unwrap())
+        };
+        let url = if input.ends_with(".json") { index.clone() } else { server.url(&format!("/{input}")) };
+        assert!(run(input, "local") == run(&url, "remote"), "{args:?}");
+    }
+}
+
+#[test]
+fn a_header_is_one_request_and_a_set_one_for_each_file() {
+    let sandbox = Sandbox::with_models();
+    let server = serve(&sandbox, "");
+    let ran = sandbox.run(&["inspect", &server.url("/model.safetensors"), "--stats"]);
+    assert!(ran.stderr.contains("1 request, "), "{}", ran.stderr);
+    assert_eq!(server.seen().len(), 1);
+    let ran = sandbox.run(&["inspect", &server.url("/sharded/model.safetensors.index.json")]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    let shards = fs::read_dir(sandbox.path("sharded")).unwrap().count() - 1;
+    assert_eq!(server.seen().len(), 1 + 1 + shards);
+}
+
+#[test]
+fn queries_are_sent_and_never_shown() {
+    let sandbox = Sandbox::with_models();
+    let server = serve(&sandbox, "signature=secret");
+    let url = server.url("/model.safetensors?signature=secret");
+    let missing = server.url("/none?signature=secret");
+    let cases: [&[&str]; 8] = [
+        &["inspect", &url, "-v"],
+        &["inspect", &url, "--json"],
+        &["check", &url],
+        &["diff", &url, &missing],
+        &["dump", &url, "no-such-tensor", "--json"],
+        &["inspect", &missing, "--json"],
+        &["sign", &url, "--key", "buyer.key"],
+        &["inspect", &url, "--no-such-option"],
+    ];
+    for args in cases {
+        let ran = sandbox.run(args);
+        assert!(
+            !format!("{}{}", ran.stdout, ran.stderr).contains("secret"),
+            "{args:?}\n{}{}",
+            ran.stdout,
+            ran.stderr
+        );
+    }
+    assert_eq!(sandbox.run(&["inspect", &url]).exit, 0);
+    let refused = sandbox.run(&["inspect", &server.url("/model.safetensors?signature=other")]);
+    assert!(refused.exit == 5 && refused.stderr.contains("rm-denied"), "{}", refused.stderr);
+}
+
+#[test]
+fn what_is_not_read_over_the_network_is_refused_by_name() {
+    let sandbox = Sandbox::with_models();
+    let server = serve(&sandbox, "");
+    let url = server.url("/model.safetensors");
+    let cases: [(&[&str], i32, &str); 8] = [
+        (&["inspect", &url, "--offline"], 2, "rm-offline"),
+        (&["inspect", "https://example.org/model.safetensors", "--offline"], 2, "rm-offline"),
+        (&["inspect", "http://198.51.100.1/model.safetensors"], 2, "rm-http"),
+        (&["inspect", "s3://bucket/model.safetensors"], 6, "rm-scheme"),
+        (&["inspect", "https://user:word@example.org/m"], 2, "rm-url"),
+        (&["inspect", "ftp://example.org/m"], 2, "cli-remote"),
+        (&["seal", &url, "-o", "x.sealed", "--password-file", "password.txt"], 2, "cli-remote"),
+        (&["train", "linear-regression", "--data", &url, "-o", "x.apr", "--target", "y"], 2, "cli-remote"),
+    ];
+    sandbox.write("password.txt", b"correct horse\n");
+    for (args, exit, code) in cases {
+        let ran = sandbox.run(args);
+        assert!(ran.exit == exit && ran.stderr.contains(code), "{args:?}: {}\n{}", ran.exit, ran.stderr);
+    }
+}
+
+#[test]
+fn names_in_an_index_stay_on_its_server() {
+    let sandbox = Sandbox::with_models();
+    let other = Server::new(|_, _| Reply::status("404 Not Found", ""));
+    for name in [other.url("/x.safetensors"), "../x.safetensors".to_owned(), "/x.safetensors".to_owned()] {
+        let index = format!(r#"{{"metadata":{{"total_size":4}},"weight_map":{{"w":"{name}"}}}}"#);
+        sandbox.write("evil.safetensors.index.json", index.as_bytes());
+        let server = serve(&sandbox, "");
+        let ran = sandbox.run(&["inspect", &server.url("/evil.safetensors.index.json")]);
+        assert!(ran.exit != 0 && server.seen().len() == 1, "{}", ran.stderr);
+    }
+    assert!(other.seen().is_empty());
+}
+
+#[test]
+fn digests_of_the_hub_are_compared() {
+    let sandbox = Sandbox::with_models();
+    let bytes = sandbox.read("model.safetensors");
+    let right = base16ct::lower::encode_string(&sha2::Sha256::digest(&bytes));
+    for (digest, exit) in [(right, 0), ("ab".repeat(32), 4)] {
+        let served = bytes.clone();
+        let hub = Server::new(move |_, seen| match seen.path.contains("index.json") {
+            true => Reply::status("404 Not Found", ""),
+            false => Reply::range(seen, &served, &format!("etag: \"v1\"\r\nx-linked-etag: \"{digest}\"\r\n")),
+        });
+        let mut command = sandbox.command(&["check", "hf://org/name"]);
+        let ran = command.env("HF_ENDPOINT", hub.url("")).env("HF_TOKEN", "token").output().unwrap();
+        let text =
+            format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+        assert_eq!(ran.status.code(), Some(exit), "{text}");
+        assert_eq!(text.contains("rm-digest"), exit == 4, "{text}");
+        assert!(hub.seen().iter().all(|seen| seen.header("authorization") == Some("Bearer token")));
+    }
+}
