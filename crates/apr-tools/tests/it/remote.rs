@@ -66,10 +66,16 @@ fn conversions_of_a_url_give_the_bytes_of_the_file() {
     let server = serve(&sandbox, "");
     let index = server.url("/sharded/model.safetensors.index.json");
     for (args, input) in [
-        (&["convert", "IN", "OUT.safetensors"][..], "sharded/model.safetensors.index.json"),
-        (&["convert", "IN", "OUT.gguf"], "model.safetensors"),
-        (&["export", "IN", "-o", "OUT.gguf", "--format", "gguf"], "model.safetensors"),
-        (&["quantize", "IN", "-o", "OUT.gguf", "--type", "q8_0"], "model.safetensors"),
+        (&["convert", "IN", "OUT.safetensors", "--force"][..], "sharded/model.safetensors.index.json"),
+        (&["convert", "IN", "OUT.gguf", "--exclude", "mask", "--force"], "model.safetensors"),
+        (
+            &["export", "IN", "-o", "OUT.safetensors", "--format", "safetensors", "--force"],
+            "model.safetensors",
+        ),
+        (
+            &["quantize", "IN", "-o", "OUT.gguf", "--type", "q8_0", "--exclude", "mask", "--force"],
+            "model.safetensors",
+        ),
     ] {
         let run = |input: &str, name: &str| {
             let args: Vec<String> = args
@@ -90,6 +96,30 @@ fn conversions_of_a_url_give_the_bytes_of_the_file() {
 }
 
 #[test]
+fn models_predict_and_sealed_tensors_open() {
+    let sandbox = Sandbox::with_models();
+    let server = serve(&sandbox, "");
+    let (_, listed) = sandbox.json(&["tensors", "model.safetensors"]);
+    let name = listed["tensors"][0]["name"].as_str().unwrap();
+    let cases: [(&[&str], &str); 2] = [
+        (&["predict", "FILE", "-i", "rows.csv"], "model.apr"),
+        (
+            &["open", "FILE", "-o", "-", "--tensor", name, "--identity", "buyer.key", "--any-signer"],
+            "model.sealed",
+        ),
+    ];
+    for (args, file) in cases {
+        let run = |file: &str| {
+            let args: Vec<&str> = args.iter().map(|arg| if *arg == "FILE" { file } else { arg }).collect();
+            sandbox.run(&args)
+        };
+        let (local, remote) = (run(file), run(&server.url(&format!("/{file}"))));
+        assert_eq!((local.exit, remote.exit), (0, 0), "{args:?}\n{}{}", local.stderr, remote.stderr);
+        assert!(local.stdout == remote.stdout && !local.stdout.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
 fn a_header_is_one_request_and_a_set_one_for_each_file() {
     let sandbox = Sandbox::with_models();
     let server = serve(&sandbox, "");
@@ -105,9 +135,9 @@ fn a_header_is_one_request_and_a_set_one_for_each_file() {
 #[test]
 fn queries_are_sent_and_never_shown() {
     let sandbox = Sandbox::with_models();
-    let server = serve(&sandbox, "signature=secret");
-    let url = server.url("/model.safetensors?signature=secret");
-    let missing = server.url("/none?signature=secret");
+    let server = serve(&sandbox, "signature=s3cr3t");
+    let url = server.url("/model.safetensors?signature=s3cr3t");
+    let missing = server.url("/none?signature=s3cr3t");
     let cases: [&[&str]; 8] = [
         &["inspect", &url, "-v"],
         &["inspect", &url, "--json"],
@@ -121,7 +151,7 @@ fn queries_are_sent_and_never_shown() {
     for args in cases {
         let ran = sandbox.run(args);
         assert!(
-            !format!("{}{}", ran.stdout, ran.stderr).contains("secret"),
+            !format!("{}{}", ran.stdout, ran.stderr).contains("s3cr3t"),
             "{args:?}\n{}{}",
             ran.stdout,
             ran.stderr
