@@ -142,7 +142,7 @@ impl Failure {
 
     /// A URL where a file of this machine is needed.
     pub(crate) fn not_remote(path: &Path) -> Self {
-        Self::new(CODE_REMOTE, "this command does not read URLs here").in_file(path)
+        Self::new(CODE_REMOTE, "a file of this machine is needed here, not a URL").in_file(path)
     }
 
     /// An operation on a file that the operating system refused.

@@ -222,7 +222,7 @@ impl Remote {
         let files = opened.values().chain([&self.0.file]).filter(|file| file.sha256_declared().is_some());
         let files: Vec<_> = files.cloned().collect();
         drop(opened);
-        let mut progress = console.progress("hashing", files.iter().map(|file| file.total_len()).sum());
+        let mut progress = console.progress("hashing", files.iter().map(ReadAt::total_len).sum());
         for file in files {
             let name = PathBuf::from(file.url().to_string());
             let digest = hashed(&file, &name, |len| progress.advance(len))?;

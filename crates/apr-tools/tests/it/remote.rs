@@ -120,6 +120,22 @@ fn models_predict_and_sealed_tensors_open() {
 }
 
 #[test]
+fn connections_that_break_cost_no_bytes() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write_large("large.safetensors", 1_000_000);
+    let bytes = sandbox.read("large.safetensors");
+    let server = Server::new(move |number, seen| match number % 2 {
+        0 => Reply::range(seen, &bytes, "etag: \"v1\"\r\n"),
+        _ => Reply::range(seen, &bytes, "etag: \"v1\"\r\n").cut(70_000),
+    });
+    let url = server.url("/large.safetensors");
+    let local = sandbox.run(&["tensors", "large.safetensors", "--digest"]);
+    let ran = sandbox.run(&["tensors", &url, "--digest", "--stats"]);
+    assert_eq!((ran.exit, ran.stdout), (0, local.stdout), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1.0 MB, 1 retry"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_header_is_one_request_and_a_set_one_for_each_file() {
     let sandbox = Sandbox::with_models();
     let server = serve(&sandbox, "");
