@@ -23,7 +23,7 @@ const AFTER_HELP: &str = "NEW may replace OLD if programs that read OLD, or send
     order of features, missing values, the target, what a prediction is, the outputs, and the classes in their order; of other files the \
     names, shapes and types of tensors. With --table, NEW also has to predict each of its rows, as OLD does. Better or worse predictions are no difference: `apr score` measures them.\n\n\
     Examples:\n  apr compatible model.apr new.apr\n  apr compatible model.apr new.apr --by-name --json\n  \
-    apr compatible model.apr new.apr --table table.csv\n\n\
+    apr compatible model.apr new.apr --table rows.csv\n\n\
     Exit codes: 0 NEW may replace OLD, 1 it may not, 2 usage, 3 invalid file, 4 not verified or not decrypted, 5 I/O, 6 another \
     format, or encrypted and no key given.";
 
