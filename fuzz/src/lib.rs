@@ -8,6 +8,7 @@
 
 extern crate alloc;
 
+pub mod ald;
 pub mod apr;
 mod choices;
 pub mod foreign;

@@ -179,6 +179,7 @@ fn vectors_of(target: &str) -> PathBuf {
         "zip" | "pickle" | "foreign" => "import",
         // Tables are no models: those of the crate that reads them.
         "table" => return PathBuf::from("crates/apr-table/tests/data"),
+        "ald" => return PathBuf::from("crates/apr-table/tests/data/ald"),
         // Of every format.
         "model" => "",
         format => format,
@@ -197,7 +198,7 @@ fn copy_seeds(vectors: &Path, seeds: &Path) -> std::io::Result<()> {
     fs::create_dir_all(seeds)?;
     let mut found = Vec::new();
     // Files of a crate and of model folders have no sidecars.
-    let is_folder = vectors.ends_with("tests/data") || vectors.ends_with("vectors/hf");
+    let is_folder = ["tests/data", "data/ald", "vectors/hf"].iter().any(|folder| vectors.ends_with(folder));
     find_vectors(vectors, is_folder, &mut found);
     for (number, vector) in found.iter().enumerate() {
         fs::copy(vector, seeds.join(number.to_string()))?;
