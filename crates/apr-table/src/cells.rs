@@ -70,6 +70,12 @@ impl Texts {
         self.ends.push(self.text.len());
     }
 
+    /// Bytes of memory that they take, about.
+    #[must_use]
+    pub const fn memory(&self) -> usize {
+        self.text.len() + 8 * self.ends.len()
+    }
+
     /// Length of each string in bytes.
     pub(crate) fn lens(&self) -> impl Iterator<Item = usize> {
         let begins = core::iter::once(0).chain(self.ends.iter().copied());

@@ -6,8 +6,9 @@ use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::StreamDecoder;
-use arrow_ipc::{Message, root_as_message};
+use arrow_ipc::{Message, root_as_message_with_opts};
 use arrow_schema::{ArrowError, Schema};
+use flatbuffers::VerifierOptions;
 
 use crate::error::{Error, ErrorKind, within};
 use crate::unpanicked::unpanicked;
@@ -26,6 +27,10 @@ const MAX_BODY: u64 = 2 << 30;
 const MIN_DECOMPRESSED: u64 = 32 << 20;
 /// Decompressed bytes that a message may have for each byte of its body.
 const MAX_RATIO: u64 = 1024;
+/// Bytes that any description may have with those that are used more than once.
+const MIN_APPARENT: usize = 64 << 10;
+/// The same for each byte of it.
+const MAX_APPARENT: usize = 16;
 /// Length of a buffer's length before compressed bytes.
 const PREFIX: usize = 8;
 
@@ -44,12 +49,19 @@ pub(crate) struct Messages<R> {
     is_file: bool,
     /// Decompressed bytes of the dictionaries so far: the decoder holds them all.
     dictionaries: u64,
+    /// Decompressed bytes that may follow.
+    left: u64,
     is_at_end: bool,
 }
 
 impl<R: Read> Messages<R> {
     /// Reads the schema.
     pub(crate) fn open(input: R) -> Result<Self, Error> {
+        Self::open_within(input, u64::MAX)
+    }
+
+    /// The same, of a stream whose batches and dictionaries have at most so many bytes in all when decompressed.
+    pub(crate) fn open_within(input: R, max_content: u64) -> Result<Self, Error> {
         let mut messages = Self {
             input,
             decoder: StreamDecoder::new(),
@@ -58,6 +70,7 @@ impl<R: Read> Messages<R> {
             offset: 0,
             is_file: false,
             dictionaries: 0,
+            left: max_content,
             is_at_end: false,
         };
         let mut begin = messages.take(4)?;
@@ -137,7 +150,7 @@ impl<R: Read> Messages<R> {
             .map_err(|error| error.at(self.offset))?;
         let mut header = Vec::new();
         self.append(len.into(), &mut header)?;
-        let message = root_as_message(&header)
+        let message = root_as_message_with_opts(&verifier(header.len()), &header)
             .map_err(|error| self.invalid(ArrowError::ParseError(error.to_string())))?;
         if let Some(schema) = message.header_as_schema() {
             let schema = unpanicked(|| try_fb_to_schema(schema)).unwrap_or_else(impossible);
@@ -151,6 +164,8 @@ impl<R: Read> Messages<R> {
         self.append(body_len, &mut bytes)?;
         let body = bytes.get(body_at..).unwrap_or_default();
         let len = check_buffers(&message, body).map_err(|error| error.at(self.offset))?;
+        within("the content of the table", len, self.left).map_err(|error| error.at(self.offset))?;
+        self.left -= len;
         if message.header_as_dictionary_batch().is_some() {
             self.dictionaries = self.dictionaries.saturating_add(len);
             within("the dictionaries", self.dictionaries, MAX_BODY).map_err(|error| error.at(self.offset))?;
@@ -186,6 +201,11 @@ impl<R: Read> Messages<R> {
         self.offset += len;
         Ok(())
     }
+}
+
+/// Bounds of a description of so many bytes. Tables and strings in it may be used more than once, each of which becomes a copy.
+fn verifier(len: usize) -> VerifierOptions {
+    VerifierOptions { max_apparent_size: MIN_APPARENT + len * MAX_APPARENT, ..VerifierOptions::default() }
 }
 
 /// What the decoder says about a stream that it panics about.

@@ -49,11 +49,23 @@ impl<'r> Table<'r> {
     ///
     /// If the source fails or does not begin with the schema of a table.
     pub fn arrow(source: impl Read + 'r) -> Result<Self, Error> {
-        let messages = Messages::open(Box::new(source) as Box<dyn Read + 'r>)?;
+        Ok(Self::of_arrow(Messages::open(Box::new(source) as Box<dyn Read + 'r>)?))
+    }
+
+    /// The same, of a source whose batches and dictionaries have at most so many bytes in all when decompressed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`arrow`](Self::arrow); later [`ErrorKind::Limit`].
+    pub fn arrow_within(source: impl Read + 'r, max_content: u64) -> Result<Self, Error> {
+        Ok(Self::of_arrow(Messages::open_within(Box::new(source) as Box<dyn Read + 'r>, max_content)?))
+    }
+
+    fn of_arrow(messages: Messages<Box<dyn Read + 'r>>) -> Self {
         let schema = messages.schema();
         let columns =
             schema.fields().iter().map(|field| (field.name().clone(), is_supported(field.data_type())));
-        Ok(Self::new(columns.collect(), Source::Arrow(messages)))
+        Self::new(columns.collect(), Source::Arrow(messages))
     }
 
     /// Reads a Parquet file.

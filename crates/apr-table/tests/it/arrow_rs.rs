@@ -2,6 +2,7 @@
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
+use std::io::Cursor;
 
 use apr_table::{Accepted, ErrorKind, Problem, Table};
 use arrow_array::types::Int8Type;
@@ -81,4 +82,64 @@ fn a_stream_begins_with_a_schema() {
     let schema_len = 8 + u32::from_le_bytes(*bytes[4..].first_chunk().unwrap()) as usize;
     let error = Table::arrow(&bytes[schema_len..]).unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::Arrow {});
+}
+
+/// A stream of so many columns, all of which are described by one table with a name of so many bytes.
+fn shared_columns(n_columns: usize, name_len: usize) -> Vec<u8> {
+    use arrow_ipc::{
+        FieldBuilder, IntBuilder, MessageBuilder, MessageHeader, MetadataVersion, SchemaBuilder, Type,
+    };
+    let mut out = flatbuffers::FlatBufferBuilder::new();
+    let name = out.create_string(&"x".repeat(name_len));
+    let mut int = IntBuilder::new(&mut out);
+    int.add_bitWidth(8);
+    let int = int.finish().as_union_value();
+    let mut field = FieldBuilder::new(&mut out);
+    field.add_name(name);
+    field.add_type_type(Type::Int);
+    field.add_type_(int);
+    let field = field.finish();
+    let fields = out.create_vector(&vec![field; n_columns]);
+    let mut schema = SchemaBuilder::new(&mut out);
+    schema.add_fields(fields);
+    let schema = schema.finish().as_union_value();
+    let mut message = MessageBuilder::new(&mut out);
+    message.add_version(MetadataVersion::V5);
+    message.add_header_type(MessageHeader::Schema);
+    message.add_header(schema);
+    let message = message.finish();
+    out.finish(message, None);
+    let mut header = out.finished_data().to_vec();
+    header.resize(header.len().next_multiple_of(8), 0);
+    [&[0xff; 4][..], &(header.len() as u32).to_le_bytes(), &header].concat()
+}
+
+#[test]
+fn one_description_does_not_become_many_copies_of_it() {
+    let small = shared_columns(2, 10);
+    assert_eq!(Table::arrow(small.as_slice()).unwrap().names().len(), 2);
+    // 150 KB that would be 1 GB.
+    let bomb = shared_columns(10_000, 100_000);
+    assert_eq!(Table::arrow(bomb.as_slice()).unwrap_err().code(), "tb-arrow");
+}
+
+#[test]
+fn wide_tables_are_read() {
+    let names: Vec<String> = (0..5000).map(|column| format!("c{column}")).collect();
+    let array = || Arc::new(Float64Array::from(vec![1.0])) as ArrayRef;
+    let batch = batch(names.iter().map(|name| (name.as_str(), array())).collect());
+    let mut table = Table::arrow(Cursor::new(stream(&batch))).unwrap();
+    assert_eq!((table.names().len(), table.next_batch().unwrap().unwrap().n_rows()), (5000, 1));
+}
+
+#[test]
+fn the_content_of_a_stream_is_bounded_if_that_is_asked_for() {
+    let array = Arc::new(Float64Array::from(vec![1.0; 1000])) as ArrayRef;
+    let bytes = stream(&batch(vec![("a", array)]));
+    let read = |max_content| {
+        let mut table = Table::arrow_within(bytes.as_slice(), max_content).unwrap();
+        table.next_batch().map(|batch| batch.unwrap().n_rows())
+    };
+    assert_eq!(read(8000).unwrap(), 1000);
+    assert_eq!(read(7999).unwrap_err().code(), "tb-limit");
 }
