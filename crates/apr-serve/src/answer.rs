@@ -6,6 +6,9 @@ use crate::model::Model;
 use crate::request::RawKind;
 use crate::write;
 
+#[cfg(feature = "msgpack")]
+pub(crate) mod msgpack;
+
 /// Appends the predictions to an open JSON array.
 pub(crate) fn to_json(
     model: &Model,

@@ -64,7 +64,7 @@ pub const TABLE: &[Entry] = &[
         "sv-media-type",
         Usage,
         "The body of the request is of a type that the server, or the model, does not read, or it is compressed.",
-        "send application/json or text/csv, or application/vnd.apr.f32 with raw numbers",
+        "send application/json, text/csv, application/msgpack, application/vnd.apache.arrow.stream, or application/vnd.apr.f32 with raw numbers",
     ),
     entry(
         "sv-body",
@@ -96,6 +96,24 @@ pub const TABLE: &[Entry] = &[
         "GET /model lists the names under `features`; without names, send the numbers of a row in their order",
     ),
     entry("sv-csv", Invalid, "A body of comma-separated values is not as RFC 4180 describes it.", BODY),
+    entry(
+        "sv-msgpack",
+        Invalid,
+        "A body of MessagePack is damaged, or has another shape than rows: a value that is no number among them.",
+        BODY,
+    ),
+    entry(
+        "sv-arrow",
+        Invalid,
+        "A body of Arrow IPC is no valid stream, or a column of it is of a type that is not read.",
+        BODY,
+    ),
+    entry(
+        "sv-accept",
+        Usage,
+        "The predictions have no form as the columns that the Accept field of a request asks for: weights of terms, or classes of one name.",
+        "ask for application/json or application/msgpack",
+    ),
     entry("sv-raw", Invalid, "A raw body does not consist of rows of 32-bit floats.", BODY),
     entry(
         "sv-timeout",

@@ -21,6 +21,8 @@ mod options;
 mod accept;
 mod admit;
 mod answer;
+#[cfg(feature = "arrow")]
+mod arrow;
 mod body;
 mod budget;
 mod connection;
@@ -30,8 +32,11 @@ mod features;
 mod json;
 mod link;
 mod log;
+mod media;
 mod metrics;
 mod model;
+#[cfg(feature = "msgpack")]
+mod msgpack;
 mod predict;
 mod raw;
 mod refusal;

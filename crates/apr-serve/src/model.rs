@@ -157,6 +157,15 @@ impl Model {
         self.any.named_label(class, self.classes.as_deref())
     }
 
+    /// Predictions as columns; `None` for weights of terms.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn columns(
+        &self,
+        predictions: apr_models::Predictions,
+    ) -> Option<Vec<apr_models::PredictionColumn>> {
+        self.any.prediction_columns(predictions, self.classes.as_deref())
+    }
+
     /// The digest in hexadecimal.
     pub(crate) fn digest(&self) -> Option<String> {
         self.digest.map(|digest| base16ct::lower::encode_string(&digest))

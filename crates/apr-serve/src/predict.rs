@@ -8,14 +8,19 @@ use hyper::StatusCode;
 use tokio::task::yield_now;
 
 use crate::answer;
+#[cfg(feature = "arrow")]
+use crate::arrow::{self, ArrowRows};
 use crate::budget::Reserved;
 use crate::csv::CsvRows;
 use crate::json::Rows;
+use crate::media;
 use crate::model::Model;
+#[cfg(feature = "msgpack")]
+use crate::msgpack::PackedRows;
 use crate::options::Options;
 use crate::raw::RawRows;
 use crate::refusal::Refusal;
-use crate::request::{Ask, Form, RawKind};
+use crate::request::{AnswerForm, Ask, Form, RawKind};
 use crate::slot::Served;
 use crate::worker::Worker;
 use crate::write;
@@ -46,12 +51,13 @@ pub(crate) async fn answer(
 ) -> Result<Answered, Refusal> {
     let mut work = Work::new(&worker.shared.options, &served.model, &served.tag, body, ask)?;
     let mut reserved = Reserved::none(&worker.shared.budget);
+    reserved.grow(work.held())?;
     let mut n_rows = served.rows_at_once();
     if work.piece(n_rows)? {
         let _turn = worker.turns.acquire().await;
         loop {
             yield_now().await;
-            reserved.grow(work.out.len())?;
+            reserved.grow(work.held())?;
             let began = Instant::now();
             if began > end {
                 return Err(Refusal::busy("the answer takes longer than the server may work on it"));
@@ -63,7 +69,7 @@ pub(crate) async fn answer(
             n_rows = served.rows_at_once();
         }
     }
-    Ok(work.end())
+    work.end()
 }
 
 impl Model {
@@ -89,12 +95,34 @@ impl Model {
         output: OutputKind,
         options: &Options,
     ) -> Result<Vec<u8>, (u16, Vec<u8>)> {
-        let ask = Ask { form: Form::Json, output };
-        match answer_at_once(self, &self.tag(1), body, ask, options) {
-            Ok(answered) => Ok(answered.body),
-            Err(refusal) => Err((refusal.status.as_u16(), refusal.to_json())),
-        }
+        self.answer_at_once(body, Ask { form: Form::Json, answer: AnswerForm::Json, output }, options)
     }
+
+    /// The same for bodies and answers of any format: by the values of `Content-Type` and `Accept`.
+    ///
+    /// # Errors
+    ///
+    /// The status and the body of the error, which is JSON.
+    pub fn answer_as(
+        &self,
+        body: &[u8],
+        content_type: &str,
+        accept: &str,
+        output: OutputKind,
+        options: &Options,
+    ) -> Result<Vec<u8>, (u16, Vec<u8>)> {
+        let form = media::form(content_type, None).map_err(told)?;
+        self.answer_at_once(body, Ask { form, answer: media::answer_form([accept]), output }, options)
+    }
+
+    fn answer_at_once(&self, body: &[u8], ask: Ask, options: &Options) -> Result<Vec<u8>, (u16, Vec<u8>)> {
+        answer_at_once(self, &self.tag(1), body, ask, options).map(|answered| answered.body).map_err(told)
+    }
+}
+
+/// Status and body of a refusal.
+fn told(refusal: Refusal) -> (u16, Vec<u8>) {
+    (refusal.status.as_u16(), refusal.to_json())
 }
 
 /// Predicts the rows of a body without yielding.
@@ -111,7 +139,7 @@ fn answer_at_once(
 ) -> Result<Answered, Refusal> {
     let mut work = Work::new(options, model, tag, body, ask)?;
     while work.piece(ROWS_AT_ONCE)? {}
-    Ok(work.end())
+    work.end()
 }
 
 /// A request in progress.
@@ -129,12 +157,21 @@ struct Work<'w> {
     narrow: Vec<f32>,
     wide: Vec<f64>,
     out: Vec<u8>,
+    answer: AnswerForm,
+    #[cfg(feature = "arrow")]
+    columns: arrow::Columns,
+    /// Bytes that the body may take beside itself.
+    body_memory: usize,
     raw: Option<(RawKind, usize)>,
 }
 
 enum Body<'w> {
     Json(Rows<'w>),
     Csv(CsvRows<'w>),
+    #[cfg(feature = "msgpack")]
+    MessagePack(PackedRows<'w>),
+    #[cfg(feature = "arrow")]
+    Arrow(ArrowRows),
     Raw(RawRows<'w>),
 }
 
@@ -146,7 +183,8 @@ impl<'w> Work<'w> {
         body: &'w [u8],
         ask: Ask,
     ) -> Result<Self, Refusal> {
-        if ask.form != Form::Json && model.input_kind() == InputKind::Text {
+        let is_numbers = matches!(ask.form, Form::Csv { .. } | Form::Raw { .. });
+        if is_numbers && model.input_kind() == InputKind::Text {
             let what = "the model takes texts, which are sent as JSON";
             let help = "send application/json: {\"rows\": [\"a text\"]}";
             return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "sv-media-type", what, help));
@@ -157,13 +195,24 @@ impl<'w> Work<'w> {
             Form::Csv { header } => {
                 (Body::Csv(CsvRows::new(body, header, features, model.n_inputs())?), None)
             }
+            #[cfg(feature = "msgpack")]
+            Form::MessagePack => {
+                (Body::MessagePack(PackedRows::new(body, model.input_kind(), features)?), None)
+            }
+            #[cfg(feature = "arrow")]
+            Form::Arrow => (Body::Arrow(ArrowRows::new(body, options, model)?), None),
             Form::Raw { n_columns } => {
                 (Body::Raw(RawRows::new(body, n_columns, model.n_inputs())?), Some((RawKind::Floats, 0)))
             }
         };
         let mut out = Vec::with_capacity(128);
-        if raw.is_none() {
-            out.extend_from_slice(b"{\"predictions\":[");
+        match ask.answer {
+            _ if raw.is_some() => {}
+            AnswerForm::Json => out.extend_from_slice(b"{\"predictions\":["),
+            #[cfg(feature = "msgpack")]
+            AnswerForm::MessagePack => answer::msgpack::begin(&mut out),
+            #[cfg(feature = "arrow")]
+            AnswerForm::Arrow => {}
         }
         Ok(Self {
             model,
@@ -171,6 +220,10 @@ impl<'w> Work<'w> {
             output: ask.output,
             n_columns: match &rows {
                 Body::Json(_) | Body::Csv(_) => model.n_inputs(),
+                #[cfg(feature = "msgpack")]
+                Body::MessagePack(_) => model.n_inputs(),
+                #[cfg(feature = "arrow")]
+                Body::Arrow(rows) => Some(rows.n_columns()),
                 Body::Raw(rows) => Some(rows.n_columns()),
             },
             rows,
@@ -181,6 +234,14 @@ impl<'w> Work<'w> {
             narrow: Vec::new(),
             wide: Vec::new(),
             out,
+            answer: ask.answer,
+            #[cfg(feature = "arrow")]
+            columns: arrow::Columns::new(),
+            body_memory: match ask.form {
+                #[cfg(feature = "arrow")]
+                Form::Arrow => arrow::max_content(body.len(), options.max_body),
+                _ => 0,
+            },
             raw,
         })
     }
@@ -196,6 +257,32 @@ impl<'w> Work<'w> {
         let mut found = 0;
         while found < at_once {
             let goes_on = match (&mut self.rows, samples) {
+                #[cfg(feature = "arrow")]
+                (Body::Arrow(rows), _) => {
+                    let at_most = at_once - found;
+                    let n_more = match samples {
+                        InputKind::Text => rows.next_texts(at_most, &mut texts)?,
+                        InputKind::F64 => rows.next_rows(at_most, accepts, &mut self.wide)?,
+                        _ => rows.next_rows(at_most, accepts, &mut self.narrow)?,
+                    };
+                    // The last of them is counted below.
+                    found += n_more.saturating_sub(1);
+                    n_more > 0
+                }
+                #[cfg(feature = "msgpack")]
+                (Body::MessagePack(rows), InputKind::Text) => {
+                    let text = rows.next_text()?;
+                    texts.extend(text.map(Cow::Borrowed));
+                    text.is_some()
+                }
+                #[cfg(feature = "msgpack")]
+                (Body::MessagePack(rows), InputKind::F64) => {
+                    rows.next_numbers(accepts, self.n_columns, &mut self.wide)?
+                }
+                #[cfg(feature = "msgpack")]
+                (Body::MessagePack(rows), _) => {
+                    rows.next_numbers(accepts, self.n_columns, &mut self.narrow)?
+                }
                 (Body::Raw(rows), _) => rows.next_numbers(accepts, &mut self.narrow)?,
                 (Body::Json(rows), InputKind::Text) => match rows.next_text()? {
                     Some(text) => {
@@ -218,9 +305,7 @@ impl<'w> Work<'w> {
             }
             found += 1;
             if self.n_rows + found > self.max_rows {
-                let what = format_args!("the request has more than {} rows", self.max_rows).to_string();
-                let help = "send fewer rows at a time, or ask the operator for a larger --max-rows";
-                return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "sv-rows", what, help));
+                return Err(Refusal::too_many_rows(self.max_rows));
             }
             if self.n_columns.is_none() && samples != InputKind::Text {
                 self.n_columns = Some(self.narrow.len().max(self.wide.len()));
@@ -231,21 +316,30 @@ impl<'w> Work<'w> {
         }
         let borrowed: Vec<&str>;
         let rows = match (&self.rows, samples) {
-            (Body::Json(_), InputKind::Text) => {
+            (_, InputKind::Text) => {
                 borrowed = texts.iter().map(AsRef::as_ref).collect();
                 Samples::Text(&borrowed)
             }
-            (Body::Json(_) | Body::Csv(_), InputKind::F64) => Samples::F64(&self.wide),
+            (Body::Raw(_), _) => Samples::F32(&self.narrow),
+            (_, InputKind::F64) => Samples::F64(&self.wide),
             _ => Samples::F32(&self.narrow),
         };
         let predictions = model.any().predict(rows, found, self.output);
         let predictions = predictions.map_err(|error| Refusal::of_model(&error.offset_rows(self.n_rows)))?;
-        match &mut self.raw {
-            Some(raw) => *raw = answer::to_raw(&predictions, &mut self.out),
-            None => answer::to_json(model, self.terms.as_ref(), &predictions, &mut self.out),
+        match (&mut self.raw, self.answer) {
+            (Some(raw), _) => *raw = answer::to_raw(&predictions, &mut self.out),
+            (None, AnswerForm::Json) => {
+                answer::to_json(model, self.terms.as_ref(), &predictions, &mut self.out);
+            }
+            #[cfg(feature = "msgpack")]
+            (None, AnswerForm::MessagePack) => {
+                answer::msgpack::append(model, self.terms.as_ref(), &predictions, &mut self.out);
+            }
+            #[cfg(feature = "arrow")]
+            (None, AnswerForm::Arrow) => self.columns.push(model, predictions)?,
         }
         self.n_rows += found;
-        if self.out.len() > self.max_answer {
+        if self.answer_len() > self.max_answer {
             let what = format_args!("the answer is longer than {} bytes", self.max_answer).to_string();
             let help = "send fewer rows at a time";
             return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "sv-answer-size", what, help));
@@ -253,12 +347,45 @@ impl<'w> Work<'w> {
         Ok(found == at_once)
     }
 
-    fn end(mut self) -> Answered {
-        if self.raw.is_none() {
-            self.out.extend_from_slice(b"],\"model\":");
-            write::string(self.tag, &mut self.out);
-            self.out.extend_from_slice(b"}\n");
+    /// Bytes of the answer so far, about.
+    fn answer_len(&self) -> usize {
+        #[cfg(feature = "arrow")]
+        if self.answer == AnswerForm::Arrow {
+            return self.columns.len();
         }
-        Answered { body: self.out, n_rows: self.n_rows, raw: self.raw }
+        self.out.len()
+    }
+
+    /// Bytes in memory beside the body.
+    fn held(&self) -> usize {
+        self.body_memory + self.answer_len()
+    }
+
+    fn end(mut self) -> Result<Answered, Refusal> {
+        match self.answer {
+            _ if self.raw.is_some() => {}
+            AnswerForm::Json => {
+                self.out.extend_from_slice(b"],\"model\":");
+                write::string(self.tag, &mut self.out);
+                self.out.extend_from_slice(b"}\n");
+            }
+            #[cfg(feature = "msgpack")]
+            AnswerForm::MessagePack => answer::msgpack::end(self.n_rows, self.tag, &mut self.out),
+            #[cfg(feature = "arrow")]
+            AnswerForm::Arrow => {
+                if self.n_rows == 0 {
+                    let nothing = match self.model.input_kind() {
+                        InputKind::Text => Samples::Text(&[]),
+                        InputKind::F64 => Samples::F64(&[]),
+                        _ => Samples::F32(&[]),
+                    };
+                    let predictions = self.model.any().predict(nothing, 0, self.output);
+                    let predictions = predictions.map_err(|error| Refusal::of_model(&error))?;
+                    self.columns.push(self.model, predictions)?;
+                }
+                self.out = self.columns.end()?;
+            }
+        }
+        Ok(Answered { body: self.out, n_rows: self.n_rows, raw: self.raw })
     }
 }

@@ -43,6 +43,12 @@ impl Refusal {
         self
     }
 
+    pub(crate) fn too_many_rows(max_rows: usize) -> Self {
+        let what = format_args!("the request has more than {max_rows} rows").to_string();
+        let help = "send fewer rows at a time, or ask the operator for a larger --max-rows";
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "sv-rows", what, help)
+    }
+
     /// The request is valid and can be repeated later.
     pub(crate) fn busy(message: impl Display) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "sv-busy", message, "try again later").closing()

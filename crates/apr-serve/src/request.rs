@@ -8,6 +8,7 @@ use crate::csv::Header;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask {
     pub(crate) form: Form,
+    pub(crate) answer: AnswerForm,
     pub(crate) output: OutputKind,
 }
 
@@ -19,10 +20,27 @@ pub(crate) enum Form {
     Csv {
         header: Header,
     },
+    #[cfg(feature = "msgpack")]
+    MessagePack,
+    /// An Arrow IPC stream.
+    #[cfg(feature = "arrow")]
+    Arrow,
     /// Little-endian 32-bit floats, row-major; the length of a row if the request states it.
     Raw {
         n_columns: Option<usize>,
     },
+}
+
+/// Format of the predictions, where the samples are not raw numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum AnswerForm {
+    #[default]
+    Json,
+    #[cfg(feature = "msgpack")]
+    MessagePack,
+    /// An Arrow IPC stream.
+    #[cfg(feature = "arrow")]
+    Arrow,
 }
 
 /// Type of the numbers of a raw response.

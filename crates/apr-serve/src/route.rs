@@ -12,20 +12,21 @@ use hyper::{Method, Request, Response, StatusCode, Uri};
 use crate::body::{self, Answer};
 use crate::budget::Reserved;
 use crate::connections::Phase;
-use crate::csv::Header;
 use crate::link::Link;
 use crate::log::{Log, Logged};
+use crate::media::{self, CLASSES, FLOATS, JSON};
 use crate::metrics::{self, Endpoint};
 use crate::predict::{self, Answered};
 use crate::refusal::Refusal;
-use crate::request::{Ask, Form, RawKind};
+use crate::request::{AnswerForm, Ask, Form, RawKind};
 use crate::worker::Worker;
 
-const JSON: &str = "application/json";
-const FLOATS: &str = "application/vnd.apr.f32";
-const CLASSES: &str = "application/vnd.apr.u32";
 /// Values of a row of a raw body, in requests and responses.
 const COLUMNS: HeaderName = HeaderName::from_static("apr-columns");
+
+/// The model of an answer whose body has no place for it.
+#[cfg(feature = "arrow")]
+const MODEL: HeaderName = HeaderName::from_static("apr-model");
 
 /// Responds to a request; an error is a response, too.
 ///
@@ -164,12 +165,9 @@ fn refuse(worker: &Worker, endpoint: Endpoint, refusal: &Refusal) -> Response<An
             headers.insert(header::ALLOW, HeaderValue::from_static(allowed(endpoint)));
         }
         StatusCode::UNSUPPORTED_MEDIA_TYPE => {
-            headers.insert(
-                header::ACCEPT,
-                HeaderValue::from_static(
-                    "application/json, text/csv, application/octet-stream, application/vnd.apr.f32",
-                ),
-            );
+            if let Ok(accepted) = HeaderValue::try_from(media::accepted()) {
+                headers.insert(header::ACCEPT, accepted);
+            }
         }
         StatusCode::SERVICE_UNAVAILABLE => {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
@@ -212,7 +210,22 @@ async fn predict(worker: &Worker, link: &Link, request: Request<Incoming>) -> Re
     let end = began + options.request_time;
     let Answered { body, n_rows, raw } = predict::answer(worker, &served, &body, ask, end).await?;
     worker.counters().predicted(n_rows, body.len(), began.elapsed());
-    let Some((kind, n_columns)) = raw else { return Ok(Reply { response: with_body(JSON, body), n_rows }) };
+    let Some((kind, n_columns)) = raw else {
+        let response = match ask.answer {
+            AnswerForm::Json => with_body(JSON, body),
+            #[cfg(feature = "msgpack")]
+            AnswerForm::MessagePack => with_body(media::MESSAGE_PACK, body),
+            #[cfg(feature = "arrow")]
+            AnswerForm::Arrow => {
+                let mut response = with_body(media::ARROW, body);
+                if let Ok(tag) = HeaderValue::from_str(&served.tag) {
+                    response.headers_mut().insert(MODEL, tag);
+                }
+                response
+            }
+        };
+        return Ok(Reply { response, n_rows });
+    };
     let mut response = with_body(if kind == RawKind::Floats { FLOATS } else { CLASSES }, body);
     response.headers_mut().insert(COLUMNS, HeaderValue::from(n_columns));
     Ok(Reply { response, n_rows })
@@ -248,7 +261,9 @@ fn ask(request: &Request<Incoming>) -> Result<Ask, Refusal> {
             _ => return Err(unknown(part)),
         }
     }
-    Ok(Ask { form: form(headers, n_columns)?, output: output.unwrap_or_default() })
+    let form = form(headers, n_columns)?;
+    let accept = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    Ok(Ask { form, answer: media::answer_form(accept), output: output.unwrap_or_default() })
 }
 
 fn number(text: &str) -> Option<usize> {
@@ -265,40 +280,10 @@ fn columns_of(headers: &HeaderMap) -> Result<Option<usize>, Refusal> {
 
 /// The format of the body, by its headers.
 fn form(headers: &HeaderMap, n_columns: Option<usize>) -> Result<Form, Refusal> {
-    let refused = |what: String| {
-        let help =
-            "send Content-Type: application/json or text/csv, or application/vnd.apr.f32 with raw numbers";
-        Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "sv-media-type", what, help)
-    };
     let is_plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
     if headers.get(header::CONTENT_ENCODING).is_some_and(|value| !is_plain(value)) {
-        return Err(refused("the body is compressed".to_owned()));
+        return Err(media::refused("the body is compressed"));
     }
     let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(Form::Json) };
-    let text = value.to_str().unwrap_or_default();
-    let essence = text.split_once(';').map_or(text, |(essence, _)| essence).trim();
-    let is = |name: &str| essence.eq_ignore_ascii_case(name);
-    if is(JSON) {
-        Ok(Form::Json)
-    } else if is(FLOATS) || is("application/octet-stream") {
-        Ok(Form::Raw { n_columns })
-    } else if is("text/csv") {
-        Ok(Form::Csv { header: header_of(text) })
-    } else {
-        Err(refused(format!("media type `{essence}` is not supported")))
-    }
-}
-
-/// Whether a table has a header line, by the parameter of its media type (RFC 4180, section 3).
-fn header_of(media_type: &str) -> Header {
-    let of = |parameter: &str| {
-        let (name, value) = parameter.split_once('=')?;
-        let value = value.trim().trim_matches('"');
-        match name.trim().eq_ignore_ascii_case("header") {
-            true if value.eq_ignore_ascii_case("present") => Some(Header::Present),
-            true if value.eq_ignore_ascii_case("absent") => Some(Header::Absent),
-            _ => None,
-        }
-    };
-    media_type.split(';').skip(1).find_map(of).unwrap_or(Header::Auto)
+    media::form(value.to_str().unwrap_or_default(), n_columns)
 }

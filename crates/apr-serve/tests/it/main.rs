@@ -5,6 +5,8 @@
 
 extern crate alloc;
 
+#[cfg(all(feature = "arrow", feature = "msgpack"))]
+mod binary;
 mod client;
 mod crowds;
 mod endpoints;

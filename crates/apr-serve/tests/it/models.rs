@@ -18,7 +18,7 @@ fn logistic() -> AnyModel {
 }
 
 /// Two classes by the sign of the first feature.
-fn classes(labels: Labels, accepts: Accepts) -> AnyModel {
+pub(crate) fn classes(labels: Labels, accepts: Accepts) -> AnyModel {
     let head = ClassHead {
         labels,
         rule: DecisionRule::Positive,

@@ -23,9 +23,8 @@ use crate::secrets::{Keys, KeysArgs};
 use crate::terminal::Console;
 use crate::terminal::escape;
 
-const AFTER_HELP: &str = "POST /predict takes {\"rows\": [[1, 2], [3, 4]]} or {\"rows\": [{\"age\": 1, \"size\": 2}]} as application/json, lines of text/csv, or \
-    raw 32-bit floats as \
-    application/vnd.apr.f32. GET /model, /health and /metrics say what is served and how it is; -v logs a line for each request. docs/serve.md is the \
+const AFTER_HELP: &str = "POST /predict takes {\"rows\": [[1, 2], [3, 4]]} or {\"rows\": [{\"age\": 1, \"size\": 2}]} as application/json or application/msgpack, lines of text/csv, columns as \
+    application/vnd.apache.arrow.stream, or raw 32-bit floats as application/vnd.apr.f32; Accept chooses the form of the answer. GET /model, /health and /metrics say what is served and how it is; -v logs a line for each request. docs/serve.md is the \
     specification.\n\n\
     When MODEL changes, or at SIGHUP, it is loaded again and takes over at once; a file that is not sound, not \
     signed by whom it must be, or takes other inputs leaves the old one answering. SIGTERM and SIGINT let requests in \
