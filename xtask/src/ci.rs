@@ -26,7 +26,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("wasm", &[]),
     ("page", &["test"]),
     ("deny", &[]),
-    ("fuzz", &["10"]),
+    ("fuzz", &["6"]),
     ("reliability", &["--quick"]),
     ("interrupt", &["10"]),
 ];
