@@ -3,7 +3,7 @@
 use core::fmt;
 use std::io::Read;
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, RecordBatchReader};
 use located_error::Subject;
 
 use crate::batch::{Batch, is_supported};
@@ -27,6 +27,7 @@ pub(crate) const BATCH: usize = 8192;
 
 enum Source<'r> {
     Arrow(Messages<Box<dyn Read + 'r>>),
+    Batches(Box<dyn RecordBatchReader + Send + 'r>),
     #[cfg(feature = "ald")]
     Ald(Box<crate::ald::Rows>),
     #[cfg(feature = "parquet")]
@@ -59,6 +60,14 @@ impl<'r> Table<'r> {
     /// Those of [`arrow`](Self::arrow); later [`ErrorKind::Limit`].
     pub fn arrow_within(source: impl Read + 'r, max_content: u64) -> Result<Self, Error> {
         Ok(Self::of_arrow(Messages::open_within(Box::new(source) as Box<dyn Read + 'r>, max_content)?))
+    }
+
+    /// Reads batches in memory, of a source that is trusted: of another library in the same process. Their columns are not copied.
+    pub fn record_batches(batches: impl RecordBatchReader + Send + 'r) -> Self {
+        let schema = batches.schema();
+        let columns =
+            schema.fields().iter().map(|field| (field.name().clone(), is_supported(field.data_type())));
+        Self::new(columns.collect(), Source::Batches(Box::new(batches)))
     }
 
     fn of_arrow(messages: Messages<Box<dyn Read + 'r>>) -> Self {
@@ -178,6 +187,9 @@ impl<'r> Table<'r> {
     fn read(&mut self) -> Result<Option<(Vec<ArrayRef>, usize)>, Error> {
         let batch = match &mut self.source {
             Source::Arrow(messages) => messages.next_batch()?,
+            Source::Batches(batches) => {
+                batches.next().transpose().map_err(|error| Error::caused(ErrorKind::Arrow {}, error))?
+            }
             #[cfg(feature = "ald")]
             Source::Ald(rows) => rows.next_batch()?,
             #[cfg(feature = "parquet")]

@@ -6,7 +6,9 @@ use std::io::Cursor;
 
 use apr_table::{Accepted, ErrorKind, Problem, Table};
 use arrow_array::types::Int8Type;
-use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray};
+use arrow_array::{
+    ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, RecordBatchIterator, StringArray,
+};
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 
 const MISSING: Accepted = Accepted { missing: true, infinite: false };
@@ -142,4 +144,18 @@ fn the_content_of_a_stream_is_bounded_if_that_is_asked_for() {
     };
     assert_eq!(read(8000).unwrap(), 1000);
     assert_eq!(read(7999).unwrap_err().code(), "tb-limit");
+}
+
+#[test]
+fn batches_in_memory_are_read() {
+    let array = Arc::new(Float64Array::from(vec![1.0; 10_000])) as ArrayRef;
+    let one = batch(vec![("a", array)]);
+    let reader = RecordBatchIterator::new([Ok(one.clone()), Ok(one.clone())], one.schema());
+    let mut table = Table::record_batches(reader);
+    assert_eq!(table.names(), ["a"]);
+    let mut first_rows = Vec::new();
+    while let Some(batch) = table.next_batch().unwrap() {
+        first_rows.push(batch.first_row());
+    }
+    assert_eq!(first_rows, [0, 8192, 10_000, 18_192]);
 }
