@@ -16,6 +16,7 @@ pub(crate) mod save;
 pub(crate) mod seal;
 pub(crate) mod sealed;
 pub(crate) mod source;
+mod table_rows;
 mod values;
 
 pub(crate) use self::loaded::Loaded;

@@ -1,4 +1,4 @@
-//! Memory that belongs to Python objects. The only module of the crate with `unsafe`.
+//! Memory that belongs to Python objects. One of two modules of the crate with `unsafe`; `arrow` is the other.
 //!
 //! The buffer protocol joined Python's stable interface in 3.11. Python 3.10 exports the same two functions with the same
 //! structure, so they are declared here instead of taken from a binding that leaves them out.

@@ -9,6 +9,7 @@
 extern crate alloc;
 
 mod apr_files;
+mod arrow;
 mod buffer;
 mod checkpoints;
 mod deserialize;

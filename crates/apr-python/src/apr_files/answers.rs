@@ -5,6 +5,10 @@ use apr_models::{AnyModel, Floats, InputKind, Matrix, Model as _, OutputKind, Pr
 use super::method::Method;
 use super::refusal::Refusal;
 use super::samples::Numbers;
+use super::table_rows::TableRows;
+
+/// Rows of a table that are asked about at once.
+const ROWS_AT_ONCE: usize = 8192;
 
 /// Computes the output of a method.
 pub(crate) fn answer(model: &AnyModel, method: Method, x: &Matrix) -> Result<Numbers, Refusal> {
@@ -53,6 +57,20 @@ pub(crate) fn scores_of_texts(model: &AnyModel, texts: &[String]) -> Result<Numb
     let AnyModel::NgramLm(language) = model else { return Err(none(model, "scores")) };
     let score = |text: &String| language.log_probability(&text.split_whitespace().collect::<Vec<&str>>());
     Ok(Numbers::F64(texts.iter().map(score).collect(), vec![texts.len()]))
+}
+
+/// The same for the rows of a table, some of them at a time: each row is computed alone.
+pub(crate) fn answer_table(model: &AnyModel, method: Method, table: &TableRows) -> Result<Numbers, Refusal> {
+    let (n_rows, _) = table.shape();
+    let part = |start: usize| {
+        let rows = start..n_rows.min(start + ROWS_AT_ONCE);
+        answer(model, method, &table.matrix(rows)?)
+    };
+    let mut all = part(0)?;
+    for start in (ROWS_AT_ONCE..n_rows).step_by(ROWS_AT_ONCE) {
+        all.append(part(start)?);
+    }
+    Ok(all)
 }
 
 /// The weighted terms of each text.

@@ -1,7 +1,7 @@
 //! A loaded model.
 
 use apr_container::Metadata;
-use apr_models::AnyModel;
+use apr_models::{AnyModel, FEATURES_KEY};
 
 use super::keys::SignedBy;
 
@@ -10,4 +10,12 @@ pub(crate) struct Loaded {
     pub(crate) model: AnyModel,
     pub(crate) metadata: Metadata,
     pub(crate) signer: Option<SignedBy>,
+}
+
+impl Loaded {
+    /// The names of the features, if the file has them.
+    pub(crate) fn features(&self) -> Option<Vec<String>> {
+        let names = self.metadata.custom.get(FEATURES_KEY)?.as_array()?;
+        names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+    }
 }

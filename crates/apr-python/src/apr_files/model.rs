@@ -13,6 +13,7 @@ use super::pipelines::{self, Rows};
 use super::refusal::Refusal;
 use super::samples::{SampleBuffer, sparse, sparse_wide, texts};
 use super::save::{Saving, to_bytes, to_file};
+use super::table_rows::TableRows;
 use super::values::metadata_to_python;
 use crate::numpy::Numpy;
 
@@ -20,7 +21,9 @@ use crate::numpy::Numpy;
 ///
 /// Samples are an array of shape (n_samples, n_features): a numpy array of any type, byte order and strides, any other object
 /// with the buffer protocol, or anything that numpy converts to an array. Models compute with float32; float32 in row-major
-/// order is used without a copy, everything else is converted. A Pipeline, written by apr.sklearn.export, computes with
+/// order is used without a copy, everything else is converted. Tables of pandas, polars and pyarrow, and whatever else has
+/// `__arrow_c_stream__` or `__arrow_c_array__`, are read where they are, a few thousand rows at a time: columns by the names of
+/// the features where the model knows them, otherwise in their order. A Pipeline, written by apr.sklearn.export, computes with
 /// float64: rows of float64 or float32 are used without a copy, many rows are computed on all processors, and a pipeline of
 /// texts takes a list of str. The interpreter lock is released during predictions.
 #[pyclass(frozen, module = "apr", name = "Model")]
@@ -40,13 +43,17 @@ impl Model {
         method: Method,
     ) -> PyResult<Bound<'py, PyAny>> {
         let model = &self.loaded.model;
+        let table = TableRows::of(samples, &self.loaded)?;
         let answer = if let AnyModel::Pipeline(pipeline) = model {
-            let rows = if pipelines::reads_texts(pipeline) {
-                Rows::Texts(texts(samples)?)
-            } else {
-                Rows::Numbers(SampleBuffer::wide(samples)?)
+            let rows = match (pipelines::reads_texts(pipeline), table) {
+                (true, Some(table)) => Rows::Texts(table.texts().map_err(|refusal| refusal.raise(py, None))?),
+                (true, None) => Rows::Texts(texts(samples)?),
+                (false, Some(table)) => Rows::Table(table),
+                (false, None) => Rows::Numbers(SampleBuffer::wide(samples)?),
             };
             py.detach(|| pipelines::answer(pipeline, method, &rows))
+        } else if let Some(table) = table {
+            py.detach(|| answers::answer_table(model, method, &table))
         } else {
             let samples = SampleBuffer::of(samples)?;
             py.detach(|| answers::answer(model, method, &samples.matrix()?))

@@ -11,6 +11,7 @@ use apr_models::{
 use super::method::Method;
 use super::refusal::Refusal;
 use super::samples::{Numbers, SampleBuffer, Values};
+use super::table_rows::TableRows;
 
 /// Minimum rows per thread, whose start takes as long as a few rows.
 const ROWS_OF_THREAD: usize = 1024;
@@ -21,6 +22,7 @@ const ROWS_AT_ONCE: usize = 4096;
 /// The samples of a prediction.
 pub(crate) enum Rows {
     Numbers(SampleBuffer),
+    Table(TableRows),
     Texts(Vec<String>),
 }
 
@@ -28,6 +30,7 @@ impl Rows {
     fn n_rows(&self) -> usize {
         match self {
             Self::Numbers(samples) => samples.shape().0,
+            Self::Table(rows) => rows.shape().0,
             Self::Texts(texts) => texts.len(),
         }
     }
@@ -37,18 +40,21 @@ impl Rows {
         &self,
         rows: Range<usize>,
         ask: impl FnOnce(Samples<'_>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        match self {
+    ) -> Result<T, Refusal> {
+        let start = rows.start;
+        let answered = match self {
             Self::Numbers(samples) => match samples.values(rows) {
                 Values::F32(values) => ask(Samples::F32(&values)),
                 Values::F64(values) => ask(Samples::F64(&values)),
             },
+            Self::Table(table) => ask(Samples::F64(&table.numbers(rows)?)),
             Self::Texts(texts) => {
                 let texts: Vec<&str> =
                     texts.iter().skip(rows.start).take(rows.len()).map(String::as_str).collect();
                 ask(Samples::Text(&texts))
             }
-        }
+        };
+        answered.map_err(|error| error.offset_rows(start).into())
     }
 }
 
@@ -94,10 +100,12 @@ fn none(what: &str) -> Refusal {
 }
 
 fn expect_width(model: &Pipeline, rows: &Rows) -> Result<(), Error> {
-    let (Rows::Numbers(samples), Input::Numbers { n_features, .. }) = (rows, model.input()) else {
-        return Ok(());
+    let (n_rows, n_cols) = match rows {
+        Rows::Numbers(samples) => samples.shape(),
+        Rows::Table(rows) => rows.shape(),
+        Rows::Texts(_) => return Ok(()),
     };
-    let (n_rows, n_cols) = samples.shape();
+    let Input::Numbers { n_features, .. } = model.input() else { return Ok(()) };
     if n_cols != *n_features {
         return Err(ErrorKind::FeatureCount { expected: *n_features, found: n_cols }.into());
     }
@@ -175,8 +183,7 @@ fn filled<T: Clone + Default + Send>(
     let part = |first: usize, out: &mut [T]| {
         out.chunks_mut(ROWS_AT_ONCE.saturating_mul(width)).enumerate().try_for_each(|(idx, out)| {
             let start = first + idx * ROWS_AT_ONCE;
-            let answered = rows.ask(start..start + out.len() / width, |rows| ask(rows, out));
-            answered.map_err(|error| error.offset_rows(start))
+            rows.ask(start..start + out.len() / width, |rows| ask(rows, out))
         })
     };
     let n_threads = match n_rows / ROWS_OF_THREAD {

@@ -140,6 +140,24 @@ impl Numbers {
         Self::I64(labels, shape)
     }
 
+    /// Appends the rows of others, which were computed in the same way.
+    pub(crate) fn append(&mut self, other: Self) {
+        fn join<T>(values: &mut Vec<T>, shape: &mut [usize], others: Vec<T>, other: &[usize]) {
+            values.extend(others);
+            if let (Some(n_rows), Some(more)) = (shape.first_mut(), other.first()) {
+                *n_rows += more;
+            }
+        }
+        match (self, other) {
+            (Self::F32(values, shape), Self::F32(others, other)) => join(values, shape, others, &other),
+            (Self::F64(values, shape), Self::F64(others, other)) => join(values, shape, others, &other),
+            (Self::I64(values, shape), Self::I64(others, other)) => join(values, shape, others, &other),
+            (Self::Bools(values, shape), Self::Bools(others, other)) => join(values, shape, others, &other),
+            (Self::Texts { places, .. }, Self::Texts { places: others, .. }) => places.extend(others),
+            _ => {}
+        }
+    }
+
     /// As a new numpy array.
     pub(crate) fn to_array<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {

@@ -1,0 +1,132 @@
+//! Rows of a table in Arrow, which stays where it is.
+
+use core::ops::Range;
+
+use apr_models::{Accepts, AnyModel, Matrix};
+use apr_table::{Accepted, Batch, CellError, Problem, Table, Value};
+use pyo3::prelude::*;
+
+use super::loaded::Loaded;
+use super::refusal::Refusal;
+use crate::arrow::{self, Reader};
+
+/// The rows of a table, of the columns that a model takes, in its order. The values stay in the columns of the table.
+pub(crate) struct TableRows {
+    batches: Vec<Batch>,
+    names: Vec<String>,
+    columns: Vec<usize>,
+    n_rows: usize,
+    accepted: Accepted,
+}
+
+impl TableRows {
+    /// The table that an object is, for this model; nothing if it is none.
+    pub(crate) fn of(object: &Bound<'_, PyAny>, loaded: &Loaded) -> PyResult<Option<Self>> {
+        let Some(reader) = arrow::table(object)? else { return Ok(None) };
+        let py = object.py();
+        // pandas appends the columns of an index.
+        let n_columns = match object.hasattr("index")? && object.hasattr("columns")? {
+            true => Some(object.getattr("columns")?.len()?),
+            false => None,
+        };
+        let features = loaded.features();
+        py.detach(|| Self::read(reader, n_columns, &loaded.model, features.as_deref()))
+            .map(Some)
+            .map_err(|refusal| refusal.raise(py, None))
+    }
+
+    fn read(
+        reader: Reader,
+        n_columns: Option<usize>,
+        model: &AnyModel,
+        features: Option<&[String]>,
+    ) -> Result<Self, Refusal> {
+        let mut table = Table::record_batches(reader);
+        let names = table.names().to_vec();
+        let columns = columns(&names, n_columns.unwrap_or(names.len()), features)?;
+        table.choose(&columns)?;
+        let (mut batches, mut n_rows) = (Vec::new(), 0);
+        while let Some(batch) = table.next_batch()? {
+            n_rows += batch.n_rows();
+            batches.push(batch);
+        }
+        let accepts = model.capabilities().accepts();
+        let accepted =
+            Accepted { missing: accepts != Accepts::Finite, infinite: accepts == Accepts::Anything };
+        Ok(Self { batches, names, columns, n_rows, accepted })
+    }
+
+    /// Rows and columns.
+    pub(crate) const fn shape(&self) -> (usize, usize) {
+        (self.n_rows, self.columns.len())
+    }
+
+    /// Some of the rows.
+    pub(crate) fn matrix(&self, rows: Range<usize>) -> Result<Matrix, Refusal> {
+        Ok(Matrix::from_vec(rows.len(), self.columns.len(), self.numbers(rows)?)?)
+    }
+
+    /// The values of some of the rows, one after the other.
+    pub(crate) fn numbers<T: Value>(&self, rows: Range<usize>) -> Result<Vec<T>, Refusal> {
+        let mut values = Vec::with_capacity(rows.len() * self.columns.len());
+        // Batches have the rows in order.
+        let first = self
+            .batches
+            .partition_point(|batch| batch.first_row() + batch.n_rows() as u64 <= rows.start as u64);
+        for batch in self.batches.iter().skip(first) {
+            let begin = batch.first_row() as usize;
+            if begin >= rows.end {
+                break;
+            }
+            let part = batch.slice(rows.start.saturating_sub(begin), rows.end - begin);
+            part.append_rows(&self.columns, self.accepted, &mut values)
+                .map_err(|error| self.refused(&error))?;
+        }
+        Ok(values)
+    }
+
+    /// The texts of the only column.
+    pub(crate) fn texts(&self) -> Result<Vec<String>, Refusal> {
+        let [column] = self.columns[..] else {
+            let text = format!("texts are one column, this table has {}", self.columns.len());
+            return Err(Refusal::Said { code: "am-feature-count", text });
+        };
+        let mut texts = Vec::with_capacity(self.n_rows);
+        for batch in &self.batches {
+            for row in 0..batch.n_rows() {
+                let text = batch.text(row, column).map_err(|error| self.refused(&error))?;
+                let text = text.ok_or_else(|| {
+                    let row = batch.first_row() + row as u64;
+                    self.refused(&CellError { row, column, problem: Problem::Null })
+                })?;
+                texts.push(text.into_owned());
+            }
+        }
+        Ok(texts)
+    }
+
+    fn refused(&self, error: &CellError) -> Refusal {
+        let name = self.names.get(error.column).map_or("", String::as_str);
+        let text = format!("{}, row {}, column {name:?}", error.problem, error.row);
+        let code =
+            if matches!(error.problem, Problem::Text(_)) { "tb-type" } else { "am-feature-not-finite" };
+        Refusal::Said { code, text }
+    }
+}
+
+/// The columns of the features: those of their names, if the table has any of these, otherwise all in their order.
+fn columns(names: &[String], n_columns: usize, features: Option<&[String]>) -> Result<Vec<usize>, Refusal> {
+    let Some(features) = features.filter(|features| features.iter().any(|name| names.contains(name))) else {
+        return Ok((0..n_columns.min(names.len())).collect());
+    };
+    let column_of = |feature: &String| {
+        let mut found = (0..names.len()).filter(|&column| names.get(column) == Some(feature));
+        match (found.next(), found.next()) {
+            (Some(column), None) => Ok(column),
+            (None, _) => Err(format!("the table has no column {feature:?}, which is a feature of the model")),
+            _ => Err(format!("the table has two columns {feature:?}")),
+        }
+    };
+    let columns = features.iter().map(column_of).collect::<Result<_, _>>();
+    columns.map_err(|text| Refusal::Said { code: "am-feature-count", text })
+}
