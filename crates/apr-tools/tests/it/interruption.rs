@@ -41,6 +41,11 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// Whether the process has a file open whose path contains `part`.
 fn has_open(child: &Child, part: &str) -> bool {
+    // Before it runs the program, a child has the files of this process open.
+    let program = fs::read_link(format!("/proc/{}/exe", child.id()));
+    if program.ok() == std::env::current_exe().ok() {
+        return false;
+    }
     let Ok(open) = fs::read_dir(format!("/proc/{}/fd", child.id())) else { return false };
     open.flatten()
         .filter_map(|entry| fs::read_link(entry.path()).ok())
