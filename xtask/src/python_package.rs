@@ -29,7 +29,15 @@ const BUILDER: Packages = Packages {
 
 /// What the tests need besides our package; the official one among it, which upstream's tests are run with first.
 const TESTERS: Packages = Packages {
-    names: &["safetensors==0.8.0", "numpy", "ml_dtypes", "pytest", "fsspec", "gguf==0.19.0", "nanoarrow==0.9.0"],
+    names: &[
+        "safetensors==0.8.0",
+        "numpy",
+        "ml_dtypes",
+        "pytest",
+        "fsspec",
+        "gguf==0.19.0",
+        "nanoarrow==0.9.0",
+    ],
     check: "import importlib.metadata as m, numpy, ml_dtypes, nanoarrow, pytest, fsspec; \
             assert (m.version('safetensors'), m.version('gguf')) == ('0.8.0', '0.19.0')",
     variables: &[],
