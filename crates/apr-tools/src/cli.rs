@@ -7,12 +7,14 @@ use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches, Parser, Subcommand, ValueEnum as _};
 
+#[cfg(feature = "bench")]
+use crate::commands::bench;
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
-    bench, check, checkpoint, compatible, completions, convert, decrypt, demo, diff, distill, dump, embed,
-    encrypt, explain, export, inspect, key, keygen, license, man, open, predict, quantize, rekey, scan,
-    score, seal, shard, sign, size, tensors, train, unshard, verify,
+    check, checkpoint, compatible, completions, convert, decrypt, demo, diff, distill, dump, embed, encrypt,
+    explain, export, inspect, key, keygen, license, man, open, predict, quantize, rekey, scan, score, seal,
+    shard, sign, size, tensors, train, unshard, verify,
 };
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::terminal::escape;
