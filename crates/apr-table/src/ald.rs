@@ -1,6 +1,6 @@
 //! Datasets of alimentar, `.ald`: both layouts, plain, compressed, encrypted, signed, licensed.
 //!
-//! `docs/tables.md` says what is accepted; the layouts are in `docs/ald-format.md`.
+//! `docs/tables.md` says what is accepted.
 
 use alloc::sync::Arc;
 use core::fmt;
