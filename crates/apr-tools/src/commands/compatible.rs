@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::predict;
 use crate::args::CompatArg;
-use crate::error::{Exit, Failure};
+use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{Model, Rules, Source};
 use crate::report::{self, Report};
 use crate::secrets::{Keys, KeysArgs, refuse_shared_stdin};
@@ -65,14 +65,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let mut found =
         old.file().differences(new.file()).map_err(|error| Failure::from(error).in_file(&args.new))?;
     if let Some(table) = &args.table {
-        let rows = || Ok::<_, Failure>(Input::open(table)?.with_shared_keys(&keys));
-        predict::count(&old.named()?, rows()?, &args.dialect, console)
-            .map_err(|failure| failure.help("choose a table whose rows OLD predicts"))?;
-        let taken = new.named().and_then(|new| predict::count(&new, rows()?, &args.dialect, console));
-        if let Err(failure) = taken {
-            let message = format!("NEW does not predict the rows: {}", failure.what());
-            found.push(Difference { kind: "table", effect: Effect::Breaks, message });
-        }
+        found.extend(refusal(table, [old, new], args, &keys, console)?);
     }
     let breaks = |difference: &Difference| match difference.effect {
         Effect::Breaks => true,
@@ -106,6 +99,38 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         })?;
     }
     Ok(if compatible { Exit::Success } else { Exit::Different })
+}
+
+/// Why NEW does not predict rows that OLD predicts, if it does not.
+///
+/// # Errors
+///
+/// If the table cannot be read, or OLD does not predict its rows.
+fn refusal(
+    table: &Path,
+    [old, new]: [Model; 2],
+    args: &Args,
+    keys: &Rc<Keys>,
+    console: &Console,
+) -> Result<Option<Difference>, Failure> {
+    if table.as_os_str() == "-" {
+        let failure =
+            Failure::new(CODE_USAGE, "both models predict the table, and standard input is read once");
+        return Err(failure.help("name a file with --table"));
+    }
+    let rows = || Ok::<_, Failure>(Input::open(table)?.with_shared_keys(keys));
+    predict::try_all(&old.named()?, rows()?, &args.dialect, console)
+        .map_err(|failure| failure.help("choose a table whose rows OLD predicts"))?;
+    let rows = rows()?;
+    match new.named().and_then(|new| predict::try_all(&new, rows, &args.dialect, console)) {
+        // Not the model's fault.
+        Err(failure) if failure.exit() == Exit::Io => Err(failure),
+        Err(failure) => {
+            let message = format!("NEW does not predict the rows: {}", failure.what());
+            Ok(Some(Difference { kind: "table", effect: Effect::Breaks, message }))
+        }
+        Ok(_) => Ok(None),
+    }
 }
 
 fn open(path: &Path, rules: &Rules, keys: &Rc<Keys>) -> Result<Model, Failure> {

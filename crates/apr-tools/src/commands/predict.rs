@@ -227,24 +227,19 @@ pub(crate) fn record(known: &NamedModel, rows: &Path, to: &Path, console: &Conso
     Ok(())
 }
 
-/// Predicts all rows or texts of a table without keeping anything. Returns how many there are.
+/// Predicts all rows or texts of a table without keeping anything.
 ///
 /// # Errors
 ///
 /// If the rows cannot be read or do not fit the model.
-pub(crate) fn count(
+pub(crate) fn try_all(
     known: &NamedModel,
     input: Input,
     dialect: &Dialect,
     console: &Console,
-) -> Result<u64, Failure> {
+) -> Result<(), Failure> {
     let asked = Asked::new(known, OutputKind::Predictions)?;
-    let mut n_rows = 0;
-    ask(known, &asked, input, dialect, None, console, &mut |predictions| {
-        n_rows += predictions.len() as u64;
-        Ok(())
-    })?;
-    Ok(n_rows)
+    ask(known, &asked, input, dialect, None, console, &mut |_| Ok(()))
 }
 
 /// The output for the first classes, clusters or outlier flags, by index.

@@ -206,6 +206,8 @@ fn models_are_compared_by_what_callers_rely_on() {
     assert_eq!(kinds(&["d.apr", "a.apr", "--by-name", "--table", "d.csv"], 0), ["feature-removed"]);
     let ran = sandbox.run(&["compatible", "d.apr", "a.apr", "--table", "a.csv"]);
     assert!(ran.exit == 3 && ran.stderr.contains("OLD predicts"), "{} {}", ran.exit, ran.stderr);
+    let ran = sandbox.run(&["compatible", "a.apr", "d.apr", "--by-name", "--table", "-"]);
+    assert!(ran.exit == 2 && ran.stderr.contains("read once"), "{} {}", ran.exit, ran.stderr);
     // Files of tensors.
     assert!(kinds(&["model.safetensors", "model.safetensors"], 0).is_empty());
     assert!(kinds(&["model.safetensors", "model.gguf"], 1).contains(&"format".to_owned()));
