@@ -13,6 +13,13 @@ pub(crate) struct CompatArg {
     compat: bool,
 }
 
+impl CompatArg {
+    #[cfg(feature = "bench")]
+    pub(crate) const fn is_given(&self) -> bool {
+        self.compat
+    }
+}
+
 /// Limits of commands that decompress payloads.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct TrustedArg {

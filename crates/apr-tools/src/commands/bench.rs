@@ -16,6 +16,7 @@ use self::formats::{FORMATS, Format};
 use self::report::{BenchReport, Set};
 use crate::args::CompatArg;
 use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::output::{Destination, Overwrite, Run};
 use crate::terminal::Console;
 
 const AFTER_HELP: &str = "Examples:\n  apr bench formats --values 1e3,1e4 --seconds 0.02\n  \
@@ -104,16 +105,21 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let BenchCommand::Formats(args) = &args.command;
     let all: Vec<&Format> = FORMATS.iter().collect();
     let formats = if args.only.is_empty() { &all } else { &args.only };
+    let page = args.html.as_deref().map(Destination::new);
+    if let Some(page) = &page {
+        page.check(Overwrite::Refuse, Run::Write, console)?;
+    }
     let name = format!("apr-bench-{}", std::process::id());
     let folder = StagedDir::create(&std::env::temp_dir().join(name))?;
     if args.memory {
-        let arrays = args.arrays()?.pop().unwrap_or_default();
-        let format = formats.first().copied().unwrap_or(&FORMATS[0]);
-        memory::print(format, arrays, folder.path(), console)?;
+        if let (Some(format), Some(arrays)) = (formats.first(), args.arrays().next()) {
+            memory::print(format, arrays?, folder.path(), console)?;
+        }
         return Ok(Exit::Success);
     }
     let mut sets = Vec::new();
-    for arrays in args.arrays()? {
+    for arrays in args.arrays() {
+        let arrays = arrays?;
         if arrays.is_empty() {
             let failure = Failure::new(CODE_USAGE, "the model has no tensors of floats");
             return Err(failure.in_file(args.model.as_deref().unwrap_or(folder.path())));
@@ -125,19 +131,18 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         drop(busy);
     }
     let report = BenchReport::new(args.model.as_deref(), args.data, args.seconds, sets);
-    if let Some(path) = &args.html {
-        page::write(&report, path, console)?;
-    }
     report.print(console)?;
+    if let Some(page) = &page {
+        page::write(&report, page, console)?;
+    }
     Ok(Exit::Success)
 }
 
 impl FormatsArgs {
-    /// The sets of arrays, one after the other.
-    fn arrays(&self) -> Result<Vec<Arrays>, Failure> {
-        match &self.model {
-            Some(path) => Ok(vec![Arrays::of_model(path, &self.compat.rules())?]),
-            None => Ok(self.values.iter().map(|&n_values| Arrays::generate(n_values, self.data)).collect()),
-        }
+    /// The sets of arrays, made one after the other.
+    fn arrays(&self) -> impl Iterator<Item = Result<Arrays, Failure>> {
+        let of_model = self.model.iter().map(|path| Arrays::of_model(path, &self.compat.rules()));
+        let values = if self.model.is_some() { &[] } else { self.values.as_slice() };
+        of_model.chain(values.iter().map(|&n_values| Ok(Arrays::generate(n_values, self.data))))
     }
 }

@@ -1,6 +1,10 @@
 //! `apr bench formats`.
 
-use crate::sandbox::Sandbox;
+use alloc::collections::BTreeMap;
+
+use st_core::Dtype;
+
+use crate::sandbox::{Sandbox, Tensor, file};
 
 const ALL: [&str; 14] = [
     "json",
@@ -76,8 +80,35 @@ fn the_page_has_the_tables_and_replaces_nothing() {
     assert!(
         page.starts_with("<!doctype html>") && page.contains("<td>json</td>") && !page.contains("parquet")
     );
+    // Known before anything is measured.
     let ran = sandbox.run(&args);
-    assert_eq!(ran.exit, 2, "{}", ran.stderr);
+    assert!(ran.exit == 2 && ran.stdout.is_empty(), "{} {}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn values_that_are_no_numbers_come_back_where_the_format_has_them() {
+    let sandbox = Sandbox::with_models();
+    let values = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, f32::MIN_POSITIVE / 2.0];
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    sandbox.write("odd.safetensors", &file(&[Tensor::new("odd", Dtype::F32, &[5], bytes)], &BTreeMap::new()));
+    let (exit, report) = sandbox.json(&["bench", "formats", "odd.safetensors", "--seconds", "0"]);
+    assert_eq!(exit, 0, "{report}");
+    for row in report["sets"][0]["formats"].as_array().unwrap() {
+        assert_eq!(row["failure"].is_null(), row["format"] != "json", "{row}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_is_that_of_a_process_of_its_own() {
+    let sandbox = Sandbox::with_models();
+    let (exit, report) =
+        sandbox.json(&["bench", "formats", "--values", "1e6", "--seconds", "0", "--only", "raw,apr-lz4"]);
+    assert_eq!(exit, 0, "{report}");
+    let memory = |at: usize, name: &str| report["sets"][0]["formats"][at][name].as_u64().unwrap();
+    // The values that are read are 4 MB; compressing holds all of them once more.
+    assert!(memory(0, "read_memory") >= 4_000_000, "{report}");
+    assert!(memory(1, "write_memory") >= 4_000_000, "{report}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The formats, each by the library that reads and writes it here.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write};
+use std::io::{BufWriter, Read as _, Seek as _, SeekFrom, Write};
 use std::path::Path;
 
 use apr_container::{Compression, LoadOptions, ModelType, PayloadLayout, SaveOptions, Serde, v2};
@@ -48,8 +48,8 @@ pub(super) const FORMATS: &[Format] = &[
             serde_json::to_writer(&mut out, &arrays.arrays).map_err(failed)?;
             out.flush().map_err(failed)
         },
-        read: |_, path| Ok(values_of(serde_json::from_reader(open(path)?).map_err(failed)?)),
-        read_one: |_, one, path| pick(serde_json::from_reader(open(path)?).map_err(failed)?, one),
+        read: |_, path| Ok(values_of(serde_json::from_slice(&bytes(path)?).map_err(failed)?)),
+        read_one: |_, one, path| pick(serde_json::from_slice(&bytes(path)?).map_err(failed)?, one),
     },
     Format {
         name: "messagepack",
@@ -59,8 +59,8 @@ pub(super) const FORMATS: &[Format] = &[
             rmp_serde::encode::write(&mut out, &arrays.arrays).map_err(failed)?;
             out.flush().map_err(failed)
         },
-        read: |_, path| Ok(values_of(rmp_serde::from_read(open(path)?).map_err(failed)?)),
-        read_one: |_, one, path| pick(rmp_serde::from_read(open(path)?).map_err(failed)?, one),
+        read: |_, path| Ok(values_of(rmp_serde::from_slice(&bytes(path)?).map_err(failed)?)),
+        read_one: |_, one, path| pick(rmp_serde::from_slice(&bytes(path)?).map_err(failed)?, one),
     },
     Format {
         name: "bincode",
@@ -186,8 +186,8 @@ fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
     File::create(path).map(BufWriter::new).map_err(failed)
 }
 
-fn open(path: &Path) -> Result<BufReader<File>, Failure> {
-    File::open(path).map(BufReader::new).map_err(failed)
+fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(failed)
 }
 
 fn values_of(arrays: Vec<Array>) -> Vec<Values> {
@@ -201,7 +201,7 @@ fn pick(arrays: Vec<Array>, one: usize) -> Result<Values, Failure> {
 }
 
 fn bincode(path: &Path) -> Result<Vec<Array>, Failure> {
-    let bytes = std::fs::read(path).map_err(failed)?;
+    let bytes = bytes(path)?;
     let (layout, model_type) = (PayloadLayout::default(), ModelType::Custom);
     Ok(apr_container::decode_payload_from_slice::<Serde<_>>(&bytes, layout, model_type)?.0)
 }
@@ -221,7 +221,7 @@ fn write_npz(arrays: &Arrays, path: &Path) -> Result<(), Failure> {
     let mut out = create(path)?;
     let mut archive = StoredArchive::default();
     for (Array { name, shape, .. }, bytes) in arrays.arrays.iter().zip(&arrays.bytes) {
-        let header = numpy::header(Dtype::F32, shape).unwrap_or_default();
+        let header = numpy::header(Dtype::F32, shape).ok_or_else(|| failed("NumPy has no 32-bit floats"))?;
         let mut crc32 = crc32fast::Hasher::new();
         crc32.update(&header);
         crc32.update(bytes);
@@ -248,16 +248,7 @@ fn write_gguf(arrays: &Arrays, path: &Path) -> Result<(), Failure> {
     }
     let layout = builder.layout()?;
     let mut out = create(path)?;
-    out.write_all(layout.header_bytes()).map_err(failed)?;
-    let mut at = layout.header_bytes().len() as u64;
-    for planned in layout.tensors() {
-        let before = vec![0; (planned.offset - at) as usize];
-        let bytes = arrays.bytes.get(planned.idx).map_or(&[][..], Vec::as_slice);
-        let padding = vec![0; planned.padding as usize];
-        [&before, bytes, &padding].iter().try_for_each(|part| out.write_all(part)).map_err(failed)?;
-        at = planned.offset + planned.byte_len + planned.padding;
-    }
-    out.flush().map_err(failed)
+    layout.write_to(&mut out, &arrays.slices()).and_then(|()| out.flush()).map_err(failed)
 }
 
 fn opened(path: &Path, options: &OpenOptions<'_>) -> Result<ModelFile<FileSource>, Failure> {
@@ -289,7 +280,7 @@ fn write_apr(arrays: &Arrays, path: &Path, compression: Compression) -> Result<(
 }
 
 fn load_apr(path: &Path) -> Result<Vec<Array>, Failure> {
-    let bytes = std::fs::read(path).map_err(failed)?;
+    let bytes = bytes(path)?;
     let options = LoadOptions::default();
     Ok(apr_container::load_from_bytes_with::<Serde<_>>(&bytes, ModelType::Custom, options)?.0)
 }
@@ -338,6 +329,9 @@ mod columns {
 
     use super::{Arrays, CODE_NOT_CARRIED, Failure, File, Path, Values, failed};
 
+    /// Rows given to the writer at once.
+    const PIECE: usize = 1 << 16;
+
     pub(super) fn write(arrays: &Arrays, path: &Path, format: TableFormat) -> Result<(), Failure> {
         let mut lens = arrays.arrays.iter().map(|array| array.values.len());
         let first = lens.next();
@@ -348,8 +342,14 @@ mod columns {
             |name: &str| ColumnSpec { name: name.to_owned(), cell_type: CellType::F32, is_nullable: false };
         let specs = arrays.arrays.iter().map(|array| spec(&array.name)).collect();
         let mut writer = TableWriter::new(File::create(path).map_err(failed)?, format, specs)?;
-        let cells = arrays.arrays.iter().map(|array| Cells::from(Column::F32(array.values.clone())));
-        writer.write(cells.collect())?;
+        // A piece at a time: the writer takes vectors, and the arrays stay.
+        for begin in (0..first.unwrap_or(0)).step_by(PIECE) {
+            let cells = arrays.arrays.iter().map(|array| {
+                let piece = array.values.iter().skip(begin).take(PIECE).copied().collect();
+                Cells::from(Column::F32(piece))
+            });
+            writer.write(cells.collect())?;
+        }
         writer.finish()?;
         Ok(())
     }
@@ -376,7 +376,7 @@ mod columns {
         let mut columns = vec![Values::new(); wanted.len()];
         while let Some(batch) = table.next_batch()? {
             for (&column, values) in wanted.iter().zip(&mut columns) {
-                let accepted = Accepted { missing: false, infinite: true };
+                let accepted = Accepted { missing: true, infinite: true };
                 batch.append_rows(&[column], accepted, values).map_err(failed)?;
             }
         }

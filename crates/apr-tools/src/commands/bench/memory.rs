@@ -23,19 +23,22 @@ pub(super) struct Peaks {
     pub(super) read: u64,
 }
 
-/// What a process that uses only this format needs. `None` for small sets, and where the system does not say.
+/// What a process that uses only this format needs. `None` for small sets, for a model that is no file, where the system does not say, and
+/// inside another program, such as Python's.
 pub(super) fn of_process(format: &Format, arrays: &Arrays, args: &FormatsArgs) -> Option<Peaks> {
-    if arrays.n_values() < FEWEST_VALUES {
+    let program = std::env::current_exe().ok()?;
+    // As part of another program, that is not this one.
+    let is_apr = program.file_stem().is_some_and(|stem| stem == "apr");
+    // A file is opened once more.
+    let is_file = args.model.as_ref().is_none_or(|path| path.is_file());
+    if !cfg!(target_os = "linux") || !is_apr || !is_file || arrays.n_values() < FEWEST_VALUES {
         return None;
     }
-    let program = std::env::current_exe().ok()?;
-    // As part of another program, this is Python's.
-    let is_apr = program.file_stem().is_some_and(|stem| stem == "apr");
     let mut command = Command::new(program);
-    command.args(if is_apr { &[][..] } else { &["-m", "apr"] });
     command.args(["bench", "formats", "--memory", "--only", format.name]);
+    command.args(args.compat.is_given().then_some("--compat"));
     match &args.model {
-        Some(path) => command.arg(path),
+        Some(path) => command.arg("--").arg(path),
         None => command.args(["--data", args.data.name(), "--values", &arrays.n_values().to_string()]),
     };
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;

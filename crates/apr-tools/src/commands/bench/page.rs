@@ -1,12 +1,11 @@
 //! The tables as a page of HTML.
 
 use core::fmt::Write as _;
-use std::path::Path;
 
 use super::report::{BenchReport, COLUMNS, Set};
 use crate::error::Failure;
 use crate::output::{Destination, Overwrite};
-use crate::terminal::Console;
+use crate::terminal::{Console, escape};
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}\
     table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}\
@@ -14,18 +13,23 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:64rem;mar
     th:first-child,td:first-child,td[colspan]{text-align:left}\
     td.bar{background:linear-gradient(to right,#4a90d955 var(--share),transparent var(--share))}";
 
-/// Writes the page; a file that is there is an error.
+/// Writes the page.
 ///
 /// # Errors
 ///
 /// Those of writing.
-pub(super) fn write(report: &BenchReport<'_>, path: &Path, console: &mut Console) -> Result<(), Failure> {
-    let destination = Destination::File(path.to_owned());
+pub(super) fn write(
+    report: &BenchReport<'_>,
+    destination: &Destination,
+    console: &Console,
+) -> Result<(), Failure> {
     let page = page(report);
     destination.fill(Overwrite::Refuse, |out| {
         out.write_all(page.as_bytes()).map_err(|error| destination.write_failure(&error))
     })?;
-    console.wrote(format_args!("{}", crate::terminal::escape::path(path)));
+    if *destination != Destination::Stdout {
+        console.wrote(format_args!("{}", escape::path(destination.label())));
+    }
     Ok(())
 }
 
