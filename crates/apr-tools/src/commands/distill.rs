@@ -128,6 +128,14 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let Output { destination, overwrite, run } = args.write.output(&args.output, console)?;
     Ending::check_output(&destination, Format::AprV1)?;
     let report_to = args.report.as_deref().map(|path| args.write.output(path, console)).transpose()?;
+    if report_to.as_ref().is_some_and(|report| report.destination == destination) {
+        let failure = Failure::new(CODE_USAGE, "the model and its report go to the same place");
+        return Err(failure.help("give --report and -o different names"));
+    }
+    if [Some(&args.data), args.unlabeled.as_ref()].into_iter().flatten().any(|path| path.as_os_str() == "-") {
+        let failure = Failure::new(CODE_USAGE, "the table is read twice, for its rows and for its digest");
+        return Err(failure.help("write it to a file first"));
+    }
 
     let mut teachers = Teachers::load(&args.teachers, &method, &args.data, &args.loading, console)?;
     let plan = Plan::of(args, method, &teachers)?;

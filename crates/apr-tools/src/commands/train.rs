@@ -26,7 +26,6 @@ use apr_models::{
 pub(crate) use self::algorithms::decimal;
 use self::algorithms::{Algorithm, Job};
 use self::data::Data;
-pub(crate) use self::scaling::Scale;
 use crate::args::{CompressionArg, WriteArgs};
 use crate::commands::convert::remark_on_size;
 use crate::error::{CODE_USAGE, Exit, Failure};

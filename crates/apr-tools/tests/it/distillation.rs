@@ -554,3 +554,18 @@ fn a_signature_covers_the_provenance() {
         }
     }
 }
+
+#[test]
+fn inputs_that_are_read_twice_and_outputs_of_one_name_are_refused() {
+    let (sandbox, ..) = with_teacher();
+    let cases: [(&[&str], &str); 3] = [
+        (&["--data", "sides.csv", "-o", "s.apr", "--report", "s.apr", "--force"], "same place"),
+        (&["--data", "-", "-o", "s.apr"], "read twice"),
+        (&["--data", "sides.csv", "--unlabeled", "-", "-o", "s.apr"], "read twice"),
+    ];
+    for (args, what) in cases {
+        let ran = sandbox.run(&[&["distill", "teacher.apr"], args].concat());
+        assert!(ran.exit == 2 && ran.stderr.contains(what), "{args:?} {} {}", ran.exit, ran.stderr);
+        assert!(!sandbox.path("s.apr").exists());
+    }
+}

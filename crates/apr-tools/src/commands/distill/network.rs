@@ -1,17 +1,12 @@
 //! Networks: scaled samples in training, unscaled samples in predictions.
 
-use apr_models::{Activation, Dense, Matrix, NeuralLoss, NeuralOptions, NeuralSequential, NeuralTargets};
+use apr_models::{
+    Activation, Alone, Dense, Matrix, NeuralLoss, NeuralOptions, NeuralSequential, NeuralTargets,
+};
 
-use crate::commands::train::Scale;
-use crate::commands::train::network::unscaled;
+use crate::commands::train::network;
+pub(super) use crate::commands::train::network::Outputs;
 use crate::error::Failure;
-
-/// What a network is to give.
-pub(super) enum Outputs<'t> {
-    Classes(NeuralTargets<'t>),
-    /// One number for each sample.
-    Numbers(&'t [f32]),
-}
 
 /// Trains a network of these layers; the one that is returned takes samples as they are.
 ///
@@ -25,28 +20,8 @@ pub(super) fn learn(
     options: &NeuralOptions,
     hints: &Hints<'_>,
 ) -> Result<NeuralSequential, Failure> {
-    let (inputs, scaled) = scaled(x)?;
-    let begun = NeuralSequential::random(x.n_cols(), layers, options.seed)?;
-    let mut model = hints.learn(begun, &scaled, x, options)?;
-    match *outputs {
-        Outputs::Classes(targets) => {
-            model.fit(&scaled, targets, options)?;
-            unscaled(model, &inputs, None)
-        }
-        Outputs::Numbers(y) => {
-            let (outputs, y) = self::scaled(&Matrix::from_vec(y.len(), 1, y.to_vec())?)?;
-            model.fit(&scaled, NeuralTargets::Values(&y), options)?;
-            unscaled(model, &inputs, Some(&outputs))
-        }
-    }
-}
-
-/// A table in units of the deviations of its columns.
-fn scaled(table: &Matrix) -> Result<(Scale, Matrix), Failure> {
-    let (n_rows, n_cols) = table.shape();
-    let scale = Scale::of(table.as_slice(), n_cols);
-    let scaled = Matrix::from_vec(n_rows, n_cols, scale.apply(table.as_slice()))?;
-    Ok((scale, scaled))
+    let prepare = |network, scaled: &Matrix| hints.learn(network, scaled, x, options);
+    network::learn(&Alone, x, outputs, layers, options, prepare).map(|(model, _)| model)
 }
 
 /// Pairs of hidden layers, those of the student and those of a teacher: the student's first learn to give what the teacher's do (Romero et al.,
@@ -78,7 +53,7 @@ impl Hints<'_> {
         for (number, &(of_student, of_teacher)) in (1_u64..).zip(self.pairs) {
             let upto = teacher.layers().iter().take(of_teacher + 1).cloned().collect();
             let wanted = NeuralSequential::from_layers(upto)?.outputs(plain)?;
-            let (_, wanted) = self::scaled(&wanted)?;
+            let (_, wanted) = network::scaled(&wanted)?;
 
             let rest = layers.split_off(of_student + 1);
             let from = layers.last().map_or(0, Dense::n_outputs);

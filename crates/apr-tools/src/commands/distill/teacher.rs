@@ -1,5 +1,6 @@
 //! The models that a student learns from.
 
+use alloc::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use apr_container::Teacher;
@@ -141,7 +142,13 @@ impl Teachers {
             (Some(firsts), Some(others)) if firsts.names.len() == others.names.len() => {
                 let place = |name: &String| firsts.names.iter().position(|first| first == name);
                 let places: Option<Vec<usize>> = others.names.iter().map(place).collect();
-                member.places = places.ok_or_else(differ)?;
+                let places = places.ok_or_else(differ)?;
+                // Names may be the same for several classes.
+                let distinct: BTreeSet<usize> = places.iter().copied().collect();
+                if distinct.len() != places.len() {
+                    return Err(differ());
+                }
+                member.places = places;
             }
             _ => return Err(differ()),
         }

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::Trained;
 use super::algorithms::{Run, SETTINGS, decimal, named};
-use super::data::{Data, Needs, Table, Target};
+use super::data::{Data, Needs, Target};
 use super::scaling::Scale;
 use super::validation::EarlyStoppingArgs;
 use crate::error::{CODE_USAGE, Failure};
@@ -81,7 +81,8 @@ pub(super) fn train(args: &MlpArgs, data: &Data, run: Run<'_>) -> Result<Trained
         seed,
         ..NeuralOptions::new(loss)
     };
-    let (model, report) = learn(workers, table, &layers, &options)?;
+    let outputs = Outputs::of(&table.target)?;
+    let (model, report) = learn(workers, &table.x, &outputs, &layers, &options, |network, _| Ok(network))?;
 
     let mut metrics = EarlyStoppingArgs::metrics("epochs", report.n_epochs, &report.validation_losses);
     let final_loss = report.n_epochs.checked_sub(1).and_then(|last| report.losses.get(last));
@@ -112,65 +113,66 @@ pub(crate) fn hidden(text: &str) -> Result<Vec<usize>, Failure> {
     })
 }
 
-/// Trains on scaled data, and returns the network for plain data with the last loss.
-fn learn(
-    workers: &dyn Workers,
-    table: &Table,
-    layers: &[(usize, Activation)],
-    options: &NeuralOptions,
-) -> Result<(NeuralSequential, NeuralReport), Failure> {
-    match &table.target {
-        Target::Classes { ids, .. } => {
-            learn_classes(workers, &table.x, NeuralTargets::Classes(ids), layers, options)
+/// What a network learns to give.
+pub(crate) enum Outputs<'t> {
+    Classes(NeuralTargets<'t>),
+    /// One number for each sample.
+    Numbers(&'t [f32]),
+}
+
+impl<'t> Outputs<'t> {
+    fn of(target: &'t Target) -> Result<Self, Failure> {
+        match target {
+            Target::Classes { ids, .. } => Ok(Self::Classes(NeuralTargets::Classes(ids))),
+            Target::Numbers(y) => Ok(Self::Numbers(y.as_slice())),
+            Target::None | Target::Names(_) => Err(Failure::new(CODE_USAGE, "no target is given")),
         }
-        Target::Numbers(y) => learn_numbers(workers, &table.x, y.as_slice(), layers, options),
-        Target::None | Target::Names(_) => Err(Failure::new(CODE_USAGE, "no target is given")),
     }
 }
 
-/// Trains a network whose outputs are classes on scaled samples; the network is for plain ones.
+/// Trains a network of these layers on scaled samples; the one that is returned takes samples as they are. Before that, `prepare` gets the
+/// network as it begins, and the scaled samples.
 ///
 /// # Errors
 ///
-/// Those of [`NeuralSequential::fit`].
-fn learn_classes(
+/// Those of [`NeuralSequential::random`], [`NeuralSequential::fit`] and `prepare`.
+pub(crate) fn learn(
     workers: &dyn Workers,
     x: &Matrix,
-    targets: NeuralTargets<'_>,
+    outputs: &Outputs<'_>,
     layers: &[(usize, Activation)],
     options: &NeuralOptions,
+    prepare: impl FnOnce(NeuralSequential, &Matrix) -> Result<NeuralSequential, Failure>,
 ) -> Result<(NeuralSequential, NeuralReport), Failure> {
-    let (n_rows, n_cols) = x.shape();
-    let inputs = Scale::of(x.as_slice(), n_cols);
-    let x = Matrix::from_vec(n_rows, n_cols, inputs.apply(x.as_slice()))?;
-    let mut model = NeuralSequential::random(n_cols, layers, options.seed)?;
-    let report = model.fit_on(workers, &x, targets, options)?;
-    Ok((unscaled(model, &inputs, None)?, report))
+    let (inputs, x) = scaled(x)?;
+    let mut model = prepare(NeuralSequential::random(x.n_cols(), layers, options.seed)?, &x)?;
+    match *outputs {
+        Outputs::Classes(targets) => {
+            let report = model.fit_on(workers, &x, targets, options)?;
+            Ok((unscaled(model, &inputs, None)?, report))
+        }
+        Outputs::Numbers(y) => {
+            let (outputs, y) = scaled(&Matrix::from_vec(y.len(), 1, y.to_vec())?)?;
+            let report = model.fit_on(workers, &x, NeuralTargets::Values(&y), options)?;
+            Ok((unscaled(model, &inputs, Some(&outputs))?, report))
+        }
+    }
 }
 
-/// Trains a network with one output on scaled samples and numbers; the network is for plain ones.
+/// A table in units of the deviations of its columns.
 ///
 /// # Errors
 ///
-/// Those of [`NeuralSequential::fit`].
-fn learn_numbers(
-    workers: &dyn Workers,
-    x: &Matrix,
-    y: &[f32],
-    layers: &[(usize, Activation)],
-    options: &NeuralOptions,
-) -> Result<(NeuralSequential, NeuralReport), Failure> {
-    let (n_rows, n_cols) = x.shape();
-    let (inputs, outputs) = (Scale::of(x.as_slice(), n_cols), Scale::of(y, 1));
-    let x = Matrix::from_vec(n_rows, n_cols, inputs.apply(x.as_slice()))?;
-    let y = Matrix::from_vec(n_rows, 1, outputs.apply(y))?;
-    let mut model = NeuralSequential::random(n_cols, layers, options.seed)?;
-    let report = model.fit_on(workers, &x, NeuralTargets::Values(&y), options)?;
-    Ok((unscaled(model, &inputs, Some(&outputs))?, report))
+/// If memory does not suffice.
+pub(crate) fn scaled(table: &Matrix) -> Result<(Scale, Matrix), Failure> {
+    let (n_rows, n_cols) = table.shape();
+    let scale = Scale::of(table.as_slice(), n_cols);
+    let scaled = Matrix::from_vec(n_rows, n_cols, scale.apply(table.as_slice()))?;
+    Ok((scale, scaled))
 }
 
 /// The network that gives for plain samples what this one gives for scaled ones.
-pub(crate) fn unscaled(
+fn unscaled(
     model: NeuralSequential,
     inputs: &Scale,
     outputs: Option<&Scale>,
