@@ -431,6 +431,9 @@ impl<'m> Tensor<'m> {
         let unknown = || Error::from(ErrorKind::UnknownEncoding { found: self.dtype }).of_tensor(self.name);
         let dtype = widened.dtype.element().ok_or_else(unknown)?;
         let bytes = widened.to_vec()?;
+        if dtype == Dtype::F32 {
+            return Ok(bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect());
+        }
         let view = TensorView::new(dtype, widened.shape, &bytes)?;
         Ok(match view.to_f32() {
             Ok(values) => values.collect(),
