@@ -7,44 +7,62 @@
 #![allow(unsafe_code)]
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::ffi::CStr;
 
+use arrow_array::cast::AsArray as _;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
-use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::{Array, ArrayReader as _, RecordBatch, RecordBatchIterator, RecordBatchReader, make_array};
+use arrow_schema::{ArrowError, DataType, Schema};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 /// Batches of rows.
 pub(crate) type Reader = Box<dyn RecordBatchReader + Send>;
 
-/// The table that an object is; nothing for an object that is none, or that cannot give it as Arrow here.
+/// The table that an object is; nothing for an object that is none, as a column alone, or that cannot give it as Arrow here.
 pub(crate) fn table(object: &Bound<'_, PyAny>) -> PyResult<Option<Reader>> {
     if let Some(capsule) = exported(object, "__arrow_c_stream__")? {
         let capsule = capsule.cast_into::<PyCapsule>()?;
         // SAFETY: the name says what the capsule holds, and the structure is moved out once.
         let stream = unsafe { FFI_ArrowArrayStream::from_raw(content(&capsule, c"arrow_array_stream")?) };
-        let reader = RecordBatchStreamReader::try_new(stream).map_err(invalid)?;
-        return Ok(Some(Box::new(reader)));
+        let arrays = ArrayStreamReader::try_new(stream).map_err(invalid)?;
+        let DataType::Struct(fields) = arrays.field().data_type() else { return Ok(None) };
+        let schema = Arc::new(Schema::new(fields.clone()));
+        return Ok(Some(Box::new(RecordBatchIterator::new(arrays.map(|array| batch(&array?)), schema))));
     }
     let Some(pair) = exported(object, "__arrow_c_array__")? else { return Ok(None) };
     let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.cast_into::<PyTuple>()?.extract()?;
     let (schema, array) = (schema.cast_into::<PyCapsule>()?, array.cast_into::<PyCapsule>()?);
     let (schema, array) = (content(&schema, c"arrow_schema")?, content(&array, c"arrow_array")?);
-    // SAFETY: the names say what the capsules hold, both structures are moved out once, and the exporter promises that the array has
-    // the type of the schema.
-    let data = unsafe {
-        let (schema, array) = (FFI_ArrowSchema::from_raw(schema), FFI_ArrowArray::from_raw(array));
-        from_ffi(array, &schema)
-    };
-    let data = data.map_err(invalid)?;
-    if !matches!(data.data_type(), arrow_schema::DataType::Struct(_)) {
-        return Err(PyTypeError::new_err("samples are a table, this is one column of Arrow"));
+    // SAFETY: the names say what the capsules hold, and both structures are moved out once.
+    let (schema, array) = unsafe { (FFI_ArrowSchema::from_raw(schema), FFI_ArrowArray::from_raw(array)) };
+    if schema.release().is_none() || array.is_released() {
+        return Err(PyValueError::new_err("the table cannot be read: its capsules were already used"));
     }
-    let batch = RecordBatch::from(StructArray::from(data));
+    // SAFETY: neither is released, and the exporter promises that the array has the type of the schema.
+    let data = unsafe { from_ffi(array, &schema) }.map_err(invalid)?;
+    if !matches!(data.data_type(), DataType::Struct(_)) {
+        return Ok(None);
+    }
+    let batch = batch(&make_array(data)).map_err(invalid)?;
     let schema = batch.schema();
     Ok(Some(Box::new(RecordBatchIterator::new([Ok(batch)], schema))))
+}
+
+/// The rows of a structure. A batch of rows has no place for rows that are null.
+fn batch(array: &dyn Array) -> Result<RecordBatch, ArrowError> {
+    let Some(rows) = array.as_struct_opt() else {
+        return Err(ArrowError::CDataInterface("a batch of the stream is not a table".into()));
+    };
+    if let Some(row) = rows.nulls().and_then(|nulls| nulls.iter().position(|is_valid| !is_valid)) {
+        return Err(ArrowError::CDataInterface(format!(
+            "row {row} of a batch is null as a whole: rows have a value or null in each column"
+        )));
+    }
+    Ok(RecordBatch::from(rows))
 }
 
 /// What the method of an object returns. pandas needs pyarrow for it: without, its tables are arrays.
@@ -62,6 +80,6 @@ fn content<T>(capsule: &Bound<'_, PyCapsule>, name: &CStr) -> PyResult<*mut T> {
     Ok(capsule.pointer_checked(Some(name))?.as_ptr().cast())
 }
 
-fn invalid(error: arrow_schema::ArrowError) -> PyErr {
+fn invalid(error: ArrowError) -> PyErr {
     PyValueError::new_err(format!("the table cannot be read: {error}"))
 }

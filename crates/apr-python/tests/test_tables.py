@@ -99,7 +99,7 @@ def test_other_tables_are_refused():
         with pytest.raises(apr.AprError) as refused:
             model.predict(batch(columns))
         assert refused.value.code == code and text in str(refused.value), refused.value
-    with pytest.raises((apr.AprError, TypeError)):
+    with pytest.raises((TypeError, ValueError)):
         model.predict(na.c_array([1.0, 2.0], na.float64()))
 
     class Wrong:
@@ -114,6 +114,67 @@ def test_other_tables_are_refused():
         model.predict(Wrong())
     with pytest.raises(RuntimeError, match="not now"):
         model.predict(Failing())
+
+
+def test_rows_that_are_null_are_refused():
+    rows = doubles()
+    valid = na.c_buffer([True, False, True, True], na.bool_())
+    nulls = na.c_array_from_buffers(rows.schema, 4, [valid], children=list(rows.children))
+    for table in [nulls, CArrayStream.from_c_arrays([nulls], rows.schema)]:
+        with pytest.raises((apr.AprError, ValueError), match="row 1 of a batch is null"):
+            pipeline().predict(table)
+
+
+def test_capsules_are_used_once():
+    stream, array = CArrayStream.from_c_arrays([doubles()], doubles().schema).__arrow_c_stream__(), doubles()
+    capsules = array.__arrow_c_array__()
+
+    class Same:
+        def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+            return capsules
+
+    class SameStream:
+        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+            return stream
+
+    for table in [Same(), SameStream()]:
+        assert np.array_equal(pipeline().predict(table), expected())
+        with pytest.raises(ValueError, match="the table cannot be read"):
+            pipeline().predict(table)
+
+
+class Texts(list):
+    """A column of texts that can also be had as Arrow, as a pandas.Series is."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        column = na.c_array(list(self), na.string())
+        return CArrayStream.from_c_arrays([column], column.schema).__arrow_c_stream__()
+
+
+def test_columns_and_tables_of_texts_are_texts():
+    terms = {"kind": "words", "class": np.array([97, 123], dtype=np.uint32), "least": 1, "edges": None}
+    counted = {"terms": terms, "ngram_min": 1, "ngram_max": 1, "vocabulary": ["one", "two"]}
+    plain = {"lowercase": True, "accents": None, "stop_words": [], "columns": None, "binary": False}
+    plan = {
+        "input": {"kind": "texts", **counted, **plain},
+        "steps": [{"kind": "linear", "n_outputs": 1, "weights": np.array([[2.0, 0.5]]), "bias": np.array([1.0])}],
+        "head": {"kind": "rows", "what": "prediction", "link": "none", "flat": True},
+        "metadata": {},
+    }
+    model = apr.load(build_pipeline(plan))
+    words = ["one one", "two", "other"]
+    named = batch({"text": (na.string(), words)})
+    for texts in [words, Texts(words), named]:
+        assert model.predict(texts).tolist() == [5.0, 1.5, 1.0]
+        assert model.scores(texts).ravel().tolist() == [5.0, 1.5, 1.0]
+    with pytest.raises(apr.AprError) as refused:
+        model.predict(doubles())
+    assert refused.value.code == "am-feature-count"
+
+    plan["steps"], plan["head"] = [], {"kind": "rows", "what": "transform", "link": "none", "flat": False}
+    model = apr.load(build_pipeline(plan))
+    for texts in [words, Texts(words), named]:
+        assert [part.tolist() for part in model.terms(texts)] == [[2.0, 1.0], [0, 1], [0, 1, 2, 2]]
 
 
 def test_models_of_32_bits_take_tables():

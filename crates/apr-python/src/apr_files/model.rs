@@ -36,6 +36,14 @@ impl Model {
         Self { loaded }
     }
 
+    /// The texts of a list, or of a table with one column.
+    fn texts(&self, samples: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+        match TableRows::of(samples, &self.loaded)? {
+            Some(table) => table.texts().map_err(|refusal| refusal.raise(samples.py(), None)),
+            None => texts(samples),
+        }
+    }
+
     fn compute<'py>(
         &self,
         py: Python<'py>,
@@ -43,16 +51,16 @@ impl Model {
         method: Method,
     ) -> PyResult<Bound<'py, PyAny>> {
         let model = &self.loaded.model;
-        let table = TableRows::of(samples, &self.loaded)?;
         let answer = if let AnyModel::Pipeline(pipeline) = model {
-            let rows = match (pipelines::reads_texts(pipeline), table) {
-                (true, Some(table)) => Rows::Texts(table.texts().map_err(|refusal| refusal.raise(py, None))?),
-                (true, None) => Rows::Texts(texts(samples)?),
-                (false, Some(table)) => Rows::Table(table),
-                (false, None) => Rows::Numbers(SampleBuffer::wide(samples)?),
+            let rows = if pipelines::reads_texts(pipeline) {
+                Rows::Texts(self.texts(samples)?)
+            } else if let Some(table) = TableRows::of(samples, &self.loaded)? {
+                Rows::Table(table)
+            } else {
+                Rows::Numbers(SampleBuffer::wide(samples)?)
             };
             py.detach(|| pipelines::answer(pipeline, method, &rows))
-        } else if let Some(table) = table {
+        } else if let Some(table) = TableRows::of(samples, &self.loaded)? {
             py.detach(|| answers::answer_table(model, method, &table))
         } else {
             let samples = SampleBuffer::of(samples)?;
@@ -157,7 +165,7 @@ impl Model {
         if !answers::reads_texts(model) {
             return self.compute(py, X, Method::Scores);
         }
-        let texts = texts(X)?;
+        let texts = self.texts(X)?;
         let answer = py.detach(|| answers::scores_of_texts(model, &texts));
         answer.map_err(|refusal| refusal.raise(py, None))?.to_array(py)
     }
@@ -165,7 +173,7 @@ impl Model {
     /// The weighted terms of a list of n texts: (data, indices, indptr) as scipy.sparse.csr_array takes them, with shape
     /// (n, len(vocabulary)); float32 (of a Pipeline float64), int64, int64. Raises AprError for models without terms.
     fn terms<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        let texts = self::texts(texts)?;
+        let texts = self.texts(texts)?;
         let model = &self.loaded.model;
         if let AnyModel::Pipeline(pipeline) = model {
             let rows = py

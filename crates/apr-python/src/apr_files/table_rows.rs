@@ -1,5 +1,6 @@
 //! Rows of a table in Arrow, which stays where it is.
 
+use core::error::Error as _;
 use core::ops::Range;
 
 use apr_models::{Accepts, AnyModel, Matrix};
@@ -46,7 +47,7 @@ impl TableRows {
         let columns = columns(&names, n_columns.unwrap_or(names.len()), features)?;
         table.choose(&columns)?;
         let (mut batches, mut n_rows) = (Vec::new(), 0);
-        while let Some(batch) = table.next_batch()? {
+        while let Some(batch) = table.next_batch().map_err(unreadable)? {
             n_rows += batch.n_rows();
             batches.push(batch);
         }
@@ -111,6 +112,16 @@ impl TableRows {
         let code =
             if matches!(error.problem, Problem::Text(_)) { "tb-type" } else { "am-feature-not-finite" };
         Refusal::Said { code, text }
+    }
+}
+
+/// Why a batch cannot be read: what its exporter says, if it does.
+fn unreadable(error: apr_table::Error) -> Refusal {
+    match error.source() {
+        Some(cause) => {
+            Refusal::Said { code: error.code(), text: format!("the table cannot be read: {cause}") }
+        }
+        None => error.into(),
     }
 }
 
