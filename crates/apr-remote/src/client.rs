@@ -65,7 +65,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Url`] if HF_ENDPOINT is no URL.
+    /// [`ErrorKind::Endpoint`] if HF_ENDPOINT is no URL.
     pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let is_offline = variable("HF_HUB_OFFLINE")
             .and_then(|value| value.into_string().ok())
@@ -165,6 +165,18 @@ impl Declared {
         self.commit = commit.map(str::to_owned).or(self.commit.take());
         self.sha256 = sha256.map(str::to_owned).or(self.sha256.take());
         self.size = size.or(self.size);
+    }
+
+    /// # Errors
+    ///
+    /// [`ErrorKind::Range`] if another length is declared.
+    fn check_len(&self, len: u64) -> Result<(), Error> {
+        match self.size {
+            Some(size) if size != len => {
+                Err(ErrorKind::Range { problem: "its length is not the one that the hub declares" }.into())
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -279,17 +291,17 @@ impl Client {
             let pin = match answer.status {
                 206 => Pin::new(self.ranged(&answer, &(0..len))?, &answer.headers),
                 416 if total_of_unsatisfied(text(&answer.headers, "content-range")) == Some(0) => {
+                    declared.check_len(0)?;
                     return Ok(Beginning { pin: Pin::new(0, &answer.headers), bytes: Vec::new(), declared });
                 }
-                200 => return self.whole(answer, declared),
+                200 => {
+                    let beginning = self.whole(answer, declared)?;
+                    beginning.declared.check_len(beginning.pin.len)?;
+                    return Ok(beginning);
+                }
                 _ => return Err(self.refused(&answer, route)),
             };
-            if declared.size.is_some_and(|size| size != pin.len) {
-                return Err(Error::from(ErrorKind::Range {
-                    problem: "its length is not the one that the hub declares",
-                })
-                .into());
-            }
+            declared.check_len(pin.len)?;
             let mut bytes = vec![0; len.min(pin.len) as usize];
             let (arrived, end) = self.fill(answer, &mut bytes, allowed(len));
             *got = arrived as u64;
@@ -380,6 +392,9 @@ impl Client {
         let mut url = target.unwrap_or_else(|| route.origin().clone());
         let mut declared = Declared::default();
         let mut redirects = 0;
+        let hub = &self.options.hub;
+        // Not where a redirect from another server leads.
+        let begins_at_hub = route.origin().is_same_origin(&hub.endpoint);
         loop {
             self.check(&url)?;
             let is_end = !is_redirected || is_kept_target || redirects > 0;
@@ -388,12 +403,12 @@ impl Client {
                 range: Some(range.clone()),
                 // What answers with a redirect has another ETag than the file.
                 if_match: pin.and_then(|pin| pin.etag.as_deref()).filter(|_| is_end),
-                authorization: self.options.hub.authorization(&url),
+                authorization: hub.authorization(&url).filter(|_| begins_at_hub),
                 allowed: allowed(range.end - range.start),
             };
             self.counters.requests.fetch_add(1, Ordering::Relaxed);
             let answer = self.transport.get(&request).map_err(|broken| without_answer(&url, broken))?;
-            if url.is_same_origin(&self.options.hub.endpoint) {
+            if begins_at_hub && url.is_same_origin(&hub.endpoint) {
                 declared.add(&answer);
             }
             match answer.status {

@@ -20,6 +20,9 @@ located_error::errors! {
             problem: &'static str,
         } = "rm-url" (Usage), "invalid URL: {problem}"
             => "write https://HOST/PATH or hf://ORG/NAME[@REVISION]/PATH; credentials for the hub are read from HF_TOKEN";
+        /// HF_ENDPOINT names the server of `hf://` URLs, and is no URL.
+        Endpoint = "rm-endpoint" (Usage), "HF_ENDPOINT is no URL"
+            => "correct HF_ENDPOINT, for example https://hub.example, or unset it to use https://huggingface.co";
         /// Object stores by their own protocols (`s3://`, `gs://`, `az://`) are read by the feature `cloud`, which this build does not have.
         Scheme {
             /// The scheme.
@@ -106,6 +109,12 @@ located_error::errors! {
         /// A name inside a file leads out of the folder of the file that names it.
         Outside = "rm-outside" (Invalid), "a file name leads out of its folder"
             => "do not use the file: only names below its own folder are followed";
+        /// The hub's answer about a repository is not the list of its files.
+        Listing {
+            /// What is wrong with it.
+            problem: String,
+        } = "rm-listing" (Invalid), "invalid list of files: {problem}"
+            => "check HF_ENDPOINT, and the names of the repository and its revision";
         /// The SHA-256 of the content is not the one that the hub declares.
         Digest {
             /// What the hub declares.

@@ -100,7 +100,8 @@ impl HubPath {
     }
 
     /// The same file at a commit.
-    pub(crate) fn at_commit(&self, commit: &str) -> Self {
+    #[must_use]
+    pub fn at_commit(&self, commit: &str) -> Self {
         Self { revision: commit.to_owned(), ..self.clone() }
     }
 
@@ -117,7 +118,8 @@ impl HubPath {
         Url::parse(&format!("{}/{kind}{}/resolve/{revision}/{path}", base(endpoint), self.repository))
     }
 
-    /// The URL of the list of files at the revision.
+    /// The URL of a JSON object about the revision: `sha`, the commit, and in `siblings` its files, each with `rfilename`, `size` and, if
+    /// it is a large one, `lfs.sha256`.
     ///
     /// # Errors
     ///
@@ -125,7 +127,11 @@ impl HubPath {
     pub fn listing(&self, endpoint: &Url) -> Result<Url, Error> {
         let kind = if self.is_dataset { "datasets" } else { "models" };
         let revision = encoded(&self.revision, true).replace('/', "%2F");
-        Url::parse(&format!("{}/api/{kind}/{}/revision/{revision}", base(endpoint), self.repository))
+        Url::parse(&format!(
+            "{}/api/{kind}/{}/revision/{revision}?blobs=true",
+            base(endpoint),
+            self.repository
+        ))
     }
 }
 
@@ -145,11 +151,13 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Url`] if HF_ENDPOINT is no URL.
+    /// [`ErrorKind::Endpoint`] if HF_ENDPOINT is no URL.
     pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let given = |name| variable(name).filter(|value| !value.is_empty());
-        let endpoint = given("HF_ENDPOINT").and_then(|text| text.into_string().ok());
-        let endpoint = Url::parse(endpoint.as_deref().unwrap_or(ENDPOINT))?;
+        let endpoint = given("HF_ENDPOINT").unwrap_or_else(|| ENDPOINT.into());
+        // Not Unicode, it is no URL either.
+        let endpoint = Url::parse(&endpoint.to_string_lossy())
+            .map_err(|error| Error::caused(ErrorKind::Endpoint, error))?;
         let token = given("HF_TOKEN").and_then(|text| text.into_string().ok()).or_else(|| {
             let home = || {
                 let cache = given("XDG_CACHE_HOME").map(PathBuf::from);
@@ -204,7 +212,7 @@ mod tests {
             assert_eq!(HubPath::parse(text).unwrap().url(&endpoint).unwrap().full(), url);
         }
         let listing = HubPath::parse("o/n").unwrap().listing(&endpoint).unwrap();
-        assert_eq!(listing.full(), "https://huggingface.co/api/models/o/n/revision/main");
+        assert_eq!(listing.full(), "https://huggingface.co/api/models/o/n/revision/main?blobs=true");
         for text in ["", "o", "o/", "o/n@/x", "o/n@refs", "o/n/../x", "o/n//x", "../n/x", "o n/x", "o/n@../x"]
         {
             assert_eq!(HubPath::parse(text).unwrap_err().code(), "rm-url", "{text}");
@@ -225,5 +233,11 @@ mod tests {
             assert_eq!(at(other), None, "{other}");
         }
         assert!(!format!("{hub:?}").contains("secret"));
+    }
+
+    #[test]
+    fn an_endpoint_that_is_no_url_is_named() {
+        let hub = Hub::from_environment(|name| (name == "HF_ENDPOINT").then(|| "hub.example".into()));
+        assert_eq!(hub.unwrap_err().code(), "rm-endpoint");
     }
 }

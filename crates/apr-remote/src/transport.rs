@@ -10,7 +10,6 @@ use ureq::http::HeaderMap;
 use crate::url::Url;
 
 /// A GET.
-#[derive(Debug)]
 pub(crate) struct Request<'r> {
     pub(crate) url: &'r Url,
     /// `None` for all of it.

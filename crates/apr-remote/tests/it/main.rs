@@ -201,9 +201,31 @@ fn the_hub_is_asked_with_the_token_and_its_store_without() {
 }
 
 #[test]
+fn other_servers_do_not_lead_the_token_to_the_hub() {
+    let hub = Server::new(|_, seen| {
+        Reply::range(seen, &content(100), &format!("x-linked-etag: \"{}\"\r\n", "ab".repeat(32)))
+    });
+    let location = format!("location: {}\r\n", hub.url("/o/n/resolve/main/m"));
+    let other = Server::new(move |_, _| Reply::status("302 Found", &location));
+    let (_, file) = open(options(Some(&hub)), &other.url("/m")).unwrap();
+    assert_eq!((hub.seen().len(), hub.seen()[0].header("authorization")), (1, None));
+    assert_eq!(file.sha256_declared(), None);
+}
+
+#[test]
 fn a_length_that_is_not_the_declared_one_is_refused() {
-    let hub = Server::new(|_, seen| Reply::range(seen, &content(100), "x-linked-size: 101\r\n"));
-    assert_eq!(open(options(Some(&hub)), "hf://o/n/m").unwrap_err().code(), "rm-range");
+    type Answer = fn(&Seen, usize) -> Reply;
+    const LINKED: &str = "x-linked-size: 101\r\n";
+    let ranged = |seen: &_, len| Reply::range(seen, &content(len), LINKED);
+    let whole = |_: &_, len| Reply::whole(&content(len), LINKED);
+    let empty = |_: &_, _| {
+        Reply::status("416 Range Not Satisfiable", &format!("content-range: bytes */0\r\n{LINKED}"))
+    };
+    let cases: [(Answer, usize); 5] = [(ranged, 100), (ranged, 102), (whole, 100), (whole, 0), (empty, 0)];
+    for (reply, len) in cases {
+        let hub = Server::new(move |_, seen| reply(seen, len));
+        assert_eq!(open(options(Some(&hub)), "hf://o/n/m").unwrap_err().code(), "rm-range", "{len}");
+    }
 }
 
 #[test]
