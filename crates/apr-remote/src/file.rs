@@ -12,7 +12,7 @@ use read_at::{ReadAt, check_range};
 use crate::client::{Beginning, Client, Declared, Route};
 use crate::error::{Error, ErrorKind};
 use crate::pin::Pin;
-use crate::plan::{BEGINNING_MAX, ReadAhead, coalesced, next_end};
+use crate::plan::{BEGINNING_MAX, COPIED_AT_ONCE, ReadAhead, coalesced, next_end, pieces};
 use crate::url::Url;
 
 /// One version of a file over HTTP. Threads can share it; at most 24 MiB of it are in memory.
@@ -92,6 +92,12 @@ impl RemoteFile {
         self.declared.commit.as_deref()
     }
 
+    /// What tells this version of the file from others: its ETag, or its date; `None` if the server sent neither.
+    #[must_use]
+    pub fn version(&self) -> Option<&str> {
+        self.pin.etag.as_deref().or(self.pin.modified.as_deref())
+    }
+
     /// Compares a digest in lower-case hexadecimal digits with [`sha256_declared`](Self::sha256_declared).
     ///
     /// # Errors
@@ -145,6 +151,42 @@ impl RemoteFile {
             next.store(pieces.len(), Ordering::Relaxed);
             drop(receiver);
             taken
+        })
+    }
+
+    /// Reads a range with several requests at once, and passes it to `take` in order, in pieces of 4 MiB. At most twice as many pieces as
+    /// requests are in memory.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading and of `take`; what was passed before is the beginning of the range.
+    pub fn read_in_order<E: From<Error>>(
+        &self,
+        range: Range<u64>,
+        in_flight: usize,
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let pieces: Vec<_> = pieces(range, COPIED_AT_ONCE).collect();
+        let in_flight = in_flight.clamp(1, pieces.len().max(1));
+        thread::scope(|scope| {
+            // Each thread has every n-th piece, and is one piece ahead at most.
+            let threads = (0..in_flight).map(|first| {
+                let (sender, receiver) = sync_channel(1);
+                let pieces = pieces.iter().skip(first).step_by(in_flight);
+                scope.spawn(move || {
+                    for piece in pieces {
+                        let read = self.read_range(piece.clone());
+                        let is_end = read.is_err();
+                        if sender.send(read).is_err() || is_end {
+                            return;
+                        }
+                    }
+                });
+                receiver
+            });
+            let threads: Vec<_> = threads.collect();
+            let in_turn = threads.iter().cycle().zip(&pieces);
+            in_turn.filter_map(|(thread, _)| thread.recv().ok()).try_for_each(|read| take(&read?))
         })
     }
 

@@ -13,7 +13,7 @@ pub(crate) struct Pin {
     /// A strong ETag; weak ones are the same for different bytes.
     pub(crate) etag: Option<String>,
     /// Where there is no ETag.
-    modified: Option<String>,
+    pub(crate) modified: Option<String>,
 }
 
 impl Pin {

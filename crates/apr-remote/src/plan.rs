@@ -6,6 +6,8 @@ use core::ops::Range;
 const LONGEST: u64 = 8 << 20;
 /// Longest beginning of a file that is kept, and the longest request of all.
 pub(crate) const BEGINNING_MAX: u64 = 16 << 20;
+/// Bytes of one request where a file is copied.
+pub(crate) const COPIED_AT_ONCE: u64 = 4 << 20;
 /// Bytes between two ranges that are read rather than requested apart.
 const GAP: u64 = 1 << 20;
 /// The shortest request after the first: directories and headers are read in small pieces.

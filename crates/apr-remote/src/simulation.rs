@@ -10,7 +10,7 @@ use read_at::ReadAt as _;
 use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::client::{Client, Network, Options, Place, PlainHttp};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::file::RemoteFile;
 use crate::hub::Hub;
 use crate::retry::{Pace, Tries};
@@ -362,6 +362,29 @@ fn random_faults_never_give_wrong_bytes_never_hang_and_never_leak_credentials() 
         assert!(hours < 24, "{hours} virtual hours: seed {seed}");
     }
     assert!(whole > schedules / 3 && refused > schedules / 20, "{whole} whole, {refused} refused");
+}
+
+#[test]
+fn copies_are_in_order_and_end_at_the_first_error() {
+    let versions = [table(1), table(2)];
+    for seed in 0..40 {
+        let world = World::new(&versions, seed, seed % 30, &PASSING);
+        let Ok(file) = world.open() else { continue };
+        let range = 1_000..30_000_000;
+        let mut at = range.start;
+        let read = file.read_in_order(range.clone(), 1 + seed as usize % 8, |bytes| {
+            for piece in bytes.chunks(1_000_000) {
+                assert!(content(&versions[0], at, piece.len()) == piece, "seed {seed}, offset {at}");
+                at += piece.len() as u64;
+            }
+            if seed % 5 == 0 && at > 9_000_000 { Err(ErrorKind::Outside.into()) } else { Ok::<(), Error>(()) }
+        });
+        match read {
+            Ok(()) => assert_eq!(at, range.end),
+            Err(error) if seed % 5 == 0 => assert!(at < 14_000_000, "{error}"),
+            Err(error) => assert!(["rm-gave-up", "rm-denied"].contains(&error.code()), "{error}"),
+        }
+    }
 }
 
 #[test]
