@@ -9,6 +9,8 @@ use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches, Parser, S
 
 #[cfg(feature = "bench")]
 use crate::commands::bench;
+#[cfg(feature = "remote")]
+use crate::commands::get;
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
@@ -155,6 +157,8 @@ commands! {
     Convert, convert, "convert", "Rewrite a model: another format, order, alignment, names, metadata, a selection of tensors";
     Export, export, "export", "Write a model for other programs: GGUF or safetensors";
     Quantize, quantize, "quantize", "Make a model smaller: quantize its tensors in blocks of few bits, as GGUF, .apr or safetensors";
+    #[cfg(feature = "remote")]
+    Get, get, "get", "Copy a model from the Hugging Face hub or another server, verified and resumed";
     Shard, shard, "shard", "Divide a safetensors or GGUF model into several files";
     Unshard, unshard, "unshard", "Join the shards of a model into one file";
     Train, train, "train", "Train a small model on a table or on texts, and save it as an .apr file";
@@ -197,8 +201,8 @@ const ALIASES: &[(&str, &str)] =
 /// Words that are not commands, and the related command.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("cat", "`apr tensors FILE` lists the tensors; `apr dump FILE NAME` prints the values of one"),
-    ("download", "commands read URLs as they are: `apr inspect URL`; to keep a copy, download it with curl"),
-    ("pull", "commands read URLs as they are: `apr inspect URL`; to keep a copy, download it with curl"),
+    ("download", "`apr get URL -o DIR` keeps a copy; commands read URLs as they are: `apr inspect URL`"),
+    ("pull", "`apr get URL -o DIR` keeps a copy; commands read URLs as they are: `apr inspect URL`"),
     (
         "run",
         "`apr predict MODEL --input ROWS` predicts each row of a table; `apr serve MODEL` does so over HTTP",

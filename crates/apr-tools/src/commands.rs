@@ -16,6 +16,8 @@ pub(crate) mod embed;
 pub(crate) mod encrypt;
 pub(crate) mod explain;
 pub(crate) mod export;
+#[cfg(feature = "remote")]
+pub(crate) mod get;
 pub(crate) mod inspect;
 pub(crate) mod key;
 pub(crate) mod key_or_part;

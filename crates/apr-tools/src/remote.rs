@@ -6,7 +6,7 @@ mod session;
 use std::path::Path;
 
 #[cfg(feature = "remote")]
-pub(crate) use self::session::{Remote, RemoteArgs, finish, start, without_queries};
+pub(crate) use self::session::{Remote, RemoteArgs, finish, place, start, without_queries};
 use crate::terminal::suggest;
 
 /// Whether FILE is a URL.

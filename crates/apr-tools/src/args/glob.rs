@@ -149,6 +149,30 @@ fn glob(pattern: &str) -> Result<Glob, Infallible> {
     Ok(Glob::new(pattern))
 }
 
+/// Which files a command is about: all, or those of --include, without those of --exclude.
+#[cfg(feature = "remote")]
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct PathSelection {
+    /// Only files whose whole path matches; `*` is any run, `/` too, `?` one character (repeatable).
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    include: Vec<Glob>,
+    /// Leave out files whose path matches (repeatable).
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    exclude: Vec<Glob>,
+}
+
+#[cfg(feature = "remote")]
+impl PathSelection {
+    pub(crate) fn includes(&self, path: &str) -> bool {
+        is_in(path, &self.include, &self.exclude)
+    }
+}
+
+fn is_in(name: &str, only: &[Glob], without: &[Glob]) -> bool {
+    let matches = |globs: &[Glob]| globs.iter().any(|glob| glob.matches(name));
+    (only.is_empty() || matches(only)) && !matches(without)
+}
+
 impl Selection {
     /// The patterns of --select.
     pub(crate) fn select(&self) -> impl Iterator<Item = &Glob> {
@@ -161,8 +185,7 @@ impl Selection {
     }
 
     pub(crate) fn includes(&self, name: &str) -> bool {
-        let selected = self.select.is_empty() || self.select.iter().any(|glob| glob.matches(name));
-        selected && !self.exclude.iter().any(|glob| glob.matches(name))
+        is_in(name, &self.select, &self.exclude)
     }
 }
 

@@ -108,7 +108,7 @@ codes! {
     CODE_REMOTE = "cli-remote" (Usage),
         "The command reads or writes files of this machine, and what was named is a URL. Commands that look at models read URLs; \
          those that write beside a file, change it, or verify a signature beside it do not."
-        => "download the file first, for example with `curl -L -O URL`, and name the copy";
+        => "download the file first with `apr get URL -o DIR`, and name the copy";
     CODE_NOT_PUBLISHED = "cli-not-published" (Usage),
         "The crates that an embedded program is built from are not published in a registry. A project that named them by version \
          would download and run whatever another author had published under the same names."

@@ -1,6 +1,6 @@
 //! Remote files of one run: each is opened once.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::rc::Rc;
 use alloc::sync::Arc;
 use core::cell::RefCell;
@@ -61,18 +61,26 @@ struct Session {
 pub(crate) fn without_queries(args: Vec<OsString>) -> Vec<OsString> {
     SESSION.with_borrow_mut(|session| {
         *session = Session::default();
+        // Also the value of `--option=URL`.
+        let split = |arg: &OsString| {
+            let text = arg.to_str()?;
+            let begin = if text.starts_with("--") { text.find('=')? + 1 } else { 0 };
+            Some((text[..begin].to_owned(), text[begin..].to_owned()))
+        };
+        let plain: BTreeSet<String> = args.iter().filter_map(split).map(|(_, text)| text).collect();
         let shown = |arg: OsString| {
-            let Some(text) = arg.to_str().filter(|text| text.contains('?')) else { return arg };
-            let Some(Ok(Place::Url(url))) = Place::parse(text) else { return arg };
-            let shown = url.to_string();
-            match session.full.get(&shown) {
-                // Two URLs that differ in their queries alone are told apart.
-                Some(known) if known != text => arg,
-                _ => {
-                    session.full.insert(shown.clone(), text.to_owned());
-                    shown.into()
+            let Some((option, text)) = split(&arg).filter(|(_, text)| text.contains('?')) else { return arg };
+            let Some(Ok(Place::Url(url))) = Place::parse(&text) else { return arg };
+            // Other URLs of the same address have a number.
+            let names = (1..).map(|n| if n == 1 { url.to_string() } else { format!("{url}?{n}") });
+            for name in names {
+                let known = session.full.get(&name);
+                if known == Some(&text) || known.is_none() && !plain.contains(&name) {
+                    session.full.insert(name.clone(), text);
+                    return (option + &name).into();
                 }
             }
+            arg
         };
         args.into_iter().map(shown).collect()
     })
@@ -119,6 +127,19 @@ fn client() -> Result<Arc<Client>, Failure> {
     })
 }
 
+/// What a URL of the command line names, and what reads it.
+///
+/// # Errors
+///
+/// If it is no URL, or the environment does not allow requests.
+pub(crate) fn place(path: &Path) -> Result<(Arc<Client>, Place), Failure> {
+    let text = path.to_str().unwrap_or_default();
+    let full = SESSION.with_borrow(|session| session.full.get(text).cloned());
+    let place = Place::parse(full.as_deref().unwrap_or(text)).ok_or_else(|| Failure::not_remote(path))?;
+    let place = place.map_err(|error| Failure::from(error).in_file(path))?;
+    Ok((client().map_err(|failure| failure.in_file(path))?, place))
+}
+
 /// Longest index whose shards are fetched before they are asked for.
 const MAX_INDEX_LEN: u64 = 100_000_000;
 
@@ -145,16 +166,12 @@ impl Remote {
         if !is_url(path) {
             return Ok(None);
         }
-        let text = path.to_str().unwrap_or_default();
         let known = SESSION.with_borrow(|session| session.opened.get(path).cloned());
         if let Some(opened) = known {
             return Ok(Some(Self(opened)));
         }
-        let full = SESSION.with_borrow(|session| session.full.get(text).cloned());
         let named = |failure: Failure| failure.in_file(path);
-        let place = Place::parse(full.as_deref().unwrap_or(text));
-        let place = place.ok_or_else(|| Failure::not_remote(path))?.map_err(|error| named(error.into()))?;
-        let client = client().map_err(named)?;
+        let (client, place) = place(path)?;
         let file = open(&client, &place).map_err(|error| named(error.into()))?;
         let kind = FileKind::of_source(&file).map_err(|error| named(Failure::of_remote(error, path)))?;
         let url = file.url();
@@ -194,22 +211,14 @@ impl Remote {
         ModelFile::from_shared(file, *kind, name, shards, options)
     }
 
-    /// SHA-256 of the file: what the hub declares, or of what is read.
+    /// SHA-256 of the file, of all of its bytes.
     ///
     /// # Errors
     ///
-    /// If it cannot be read.
+    /// If it cannot be read, or the hub declares another one.
     pub(crate) fn sha256(&self, advance: impl FnMut(usize)) -> Result<[u8; 32], Failure> {
-        let declared = self.0.file.sha256_declared();
-        let declared = declared.and_then(|digits| {
-            let mut digest = [0; 32];
-            base16ct::lower::decode(digits, &mut digest).ok().filter(|bytes| bytes.len() == 32)?;
-            Some(digest)
-        });
-        match declared {
-            Some(digest) => Ok(digest),
-            None => hashed(&self.0.file, &self.0.name, advance),
-        }
+        let Opened { file, name, .. } = &*self.0;
+        hashed(file, name, advance)
     }
 
     /// Reads the file, and of an index its shards, to compare the digests that the hub declares. Files without one are not read.
@@ -225,9 +234,7 @@ impl Remote {
         let mut progress = console.progress("hashing", files.iter().map(ReadAt::total_len).sum());
         for file in files {
             let name = PathBuf::from(file.url().to_string());
-            let digest = hashed(&file, &name, |len| progress.advance(len))?;
-            let digest = base16ct::lower::encode_string(&digest);
-            file.check_sha256(&digest).map_err(|error| Failure::from(error).in_file(&name))?;
+            hashed(&file, &name, |len| progress.advance(len))?;
         }
         Ok(())
     }
@@ -265,6 +272,7 @@ fn open(client: &Arc<Client>, place: &Place) -> Result<RemoteFile, apr_remote::E
     }
 }
 
+/// SHA-256 of a file, compared with the one that the hub declares.
 fn hashed(file: &RemoteFile, name: &Path, mut advance: impl FnMut(usize)) -> Result<[u8; 32], Failure> {
     let mut hash = Sha256::new();
     let mut piece = vec![0; PIECE_LEN];
@@ -276,7 +284,10 @@ fn hashed(file: &RemoteFile, name: &Path, mut advance: impl FnMut(usize)) -> Res
         advance(len);
         at += len as u64;
     }
-    Ok(hash.finalize().into())
+    let digest = hash.finalize();
+    file.check_sha256(&base16ct::lower::encode_string(&digest))
+        .map_err(|error| Failure::from(error).in_file(name))?;
+    Ok(digest.into())
 }
 
 /// The files in the folder of an index.

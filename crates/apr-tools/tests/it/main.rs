@@ -18,6 +18,8 @@ mod embed;
 mod examples;
 mod exports;
 mod foreign_files;
+#[cfg(feature = "remote")]
+mod get;
 mod gguf;
 mod gguf_shards;
 mod hostile;
@@ -46,6 +48,9 @@ mod scores;
 mod sealed;
 mod sealed_limits;
 mod sealed_models;
+#[cfg(feature = "remote")]
+#[path = "../../../apr-remote/tests/it/server.rs"]
+mod server;
 #[cfg(unix)]
 mod serving;
 mod signatures;

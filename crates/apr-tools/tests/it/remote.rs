@@ -6,11 +6,7 @@ use std::path::PathBuf;
 use sha2::Digest as _;
 
 use crate::sandbox::Sandbox;
-
-#[path = "../../../apr-remote/tests/it/server.rs"]
-mod server;
-
-use self::server::{Reply, Server};
+use crate::server::{Reply, Server};
 
 /// Serves the files of the sandbox, and none without the signature if there is one.
 fn serve(sandbox: &Sandbox, signature: &'static str) -> Server {
@@ -154,7 +150,11 @@ fn queries_are_sent_and_never_shown() {
     let server = serve(&sandbox, "signature=s3cr3t");
     let url = server.url("/model.safetensors?signature=s3cr3t");
     let missing = server.url("/none?signature=s3cr3t");
-    let cases: [&[&str]; 8] = [
+    let other = server.url("/model.safetensors?signature=s3cr3t2");
+    let option = format!("--data={url}");
+    let cases: [&[&str]; 10] = [
+        &["diff", &url, &other],
+        &["train", "linear-regression", &option, "-o", "x.apr", "--target", "y"],
         &["inspect", &url, "-v"],
         &["inspect", &url, "--json"],
         &["check", &url],
@@ -176,6 +176,24 @@ fn queries_are_sent_and_never_shown() {
     assert_eq!(sandbox.run(&["inspect", &url]).exit, 0);
     let refused = sandbox.run(&["inspect", &server.url("/model.safetensors?signature=other")]);
     assert!(refused.exit == 5 && refused.stderr.contains("rm-denied"), "{}", refused.stderr);
+}
+
+#[test]
+fn urls_that_differ_in_their_queries_are_different_files() {
+    let sandbox = Sandbox::with_models();
+    let (small, large) = (sandbox.read("model.safetensors"), sandbox.read("model.gguf"));
+    let server = Server::new(move |_, seen| match seen.path.split_once('?').map(|(_, query)| query) {
+        None | Some("v=1") => Reply::range(seen, &small, "etag: \"1\"\r\n"),
+        _ => Reply::range(seen, &large, "etag: \"2\"\r\n"),
+    });
+    let url = |query: &str| server.url(&format!("/model{query}"));
+    for (a, b, exit) in
+        [("?v=1", "?v=2", 1), ("?v=2", "", 1), ("", "?v=2", 1), ("?v=1", "", 0), ("?v=2", "?v=2", 0)]
+    {
+        let ran = sandbox.run(&["diff", &url(a), &url(b)]);
+        assert_eq!(ran.exit, exit, "{a} {b}\n{}{}", ran.stdout, ran.stderr);
+        assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("v="), "{}{}", ran.stdout, ran.stderr);
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn an_unknown_word_is_neither_a_command_nor_a_file() {
         ("gpt2", "`apr --help` lists the commands"),
         ("inspekt", "did you mean `apr inspect`?"),
         ("cat", "`apr tensors FILE`"),
-        ("download", "curl"),
+        ("download", "apr get"),
         ("quirkk", "`apr --help`"),
     ] {
         let ran = sandbox.run(&[word]);

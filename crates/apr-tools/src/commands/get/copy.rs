@@ -1,0 +1,310 @@
+//! The copy of a file: it grows in a folder of parts, and takes its place when it is whole.
+
+use alloc::sync::Arc;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use apr_remote::{Client, ErrorKind, RemoteFile};
+use read_at::ReadAt as _;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use super::plan::{Plan, Wanted};
+use crate::error::{CODE_NO_SPACE, CODE_OUTPUT_EXISTS, CODE_USAGE, Failure};
+use crate::file_digest;
+use crate::output::{Overwrite, check_file};
+use crate::terminal::{Console, Progress, human};
+
+/// The folder of parts.
+pub(super) const PARTS: &str = ".apr-get";
+/// A part reaches the disk each time that so much has been appended. What is appended after that may be lost with the power, and is read
+/// again where no digest would tell.
+const SYNC_LEN: u64 = 16 << 20;
+const PIECE_LEN: usize = 1 << 20;
+
+/// How a file came to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum State {
+    /// It was there, with the same bytes.
+    Present,
+    /// Part of it was there.
+    Resumed,
+    Downloaded,
+}
+
+#[derive(Debug)]
+pub(super) struct Copied {
+    pub(super) bytes: u64,
+    /// In lower-case hexadecimal digits.
+    pub(super) sha256: String,
+    /// Whether it is what the server declares.
+    pub(super) is_declared: bool,
+    pub(super) state: State,
+}
+
+/// Where the files go.
+#[derive(Debug)]
+pub(super) struct Folder<'f> {
+    path: &'f Path,
+    overwrite: Overwrite,
+    connections: usize,
+}
+
+impl<'f> Folder<'f> {
+    pub(super) const fn new(path: &'f Path, overwrite: Overwrite, connections: usize) -> Self {
+        Self { path, overwrite, connections }
+    }
+
+    /// The files that are there already; refuses, before anything is read, what could not be written in the end.
+    ///
+    /// # Errors
+    ///
+    /// If a file is another one and may not be replaced, or the disk has less space.
+    pub(super) fn check(&self, plan: &Plan, console: &Console) -> Result<Vec<Option<Copied>>, Failure> {
+        let mut present = Vec::new();
+        let mut missing = 0_u64;
+        let mut progress = console.progress("comparing", 0);
+        for wanted in &plan.files {
+            let copy = self.present(wanted, |len| progress.advance(len))?;
+            if copy.is_none() {
+                missing = missing.saturating_add(wanted.len.unwrap_or(0));
+            }
+            present.push(copy);
+        }
+        fs::create_dir_all(self.path.join(PARTS))
+            .map_err(|error| Failure::io("create", self.path, &error))?;
+        let arrived = self.parts().filter_map(|part| Some(part.metadata().ok()?.len())).sum();
+        let missing = missing.saturating_sub(arrived);
+        match durable_file::available_space(self.path) {
+            Some(available) if available < missing => {
+                let (missing, available) = (human::bytes(missing), human::bytes(available));
+                let what = format!("{missing} are missing, and the disk has space for {available}");
+                Err(Failure::new(CODE_NO_SPACE, what).in_file(self.path))
+            }
+            _ => Ok(present),
+        }
+    }
+
+    /// A file that is there with the declared digest.
+    fn present(&self, wanted: &Wanted, advance: impl FnMut(usize)) -> Result<Option<Copied>, Failure> {
+        let path = self.path.join(&wanted.path);
+        let Ok(found) = path.metadata() else {
+            check_file(&path, self.overwrite)?;
+            return Ok(None);
+        };
+        let is_same_len = found.is_file() && wanted.len.is_none_or(|len| len == found.len());
+        match &wanted.sha256 {
+            Some(declared) if is_same_len => {
+                let sha256 = base16ct::lower::encode_string(&file_digest::sha256(&path, advance)?);
+                if sha256 == *declared {
+                    let bytes = found.len();
+                    return Ok(Some(Copied { bytes, sha256, is_declared: true, state: State::Present }));
+                }
+            }
+            // Compared when it has arrived.
+            None if is_same_len => return Ok(None),
+            _ => {}
+        }
+        check_file(&path, self.overwrite)
+            .map_err(|failure| failure.help("it differs; replace it with --force"))?;
+        Ok(None)
+    }
+
+    /// Copies a file.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read or written, or is another one than the server declares.
+    pub(super) fn copy(
+        &self,
+        wanted: &Wanted,
+        client: &Arc<Client>,
+        progress: &mut Progress,
+    ) -> Result<Copied, Failure> {
+        let file = client.open(&wanted.place)?;
+        let shown = file.url().to_string();
+        self.copy_open(wanted, &file, progress).map_err(|failure| failure.in_place_of_file(Path::new(&shown)))
+    }
+
+    fn copy_open(
+        &self,
+        wanted: &Wanted,
+        file: &RemoteFile,
+        progress: &mut Progress,
+    ) -> Result<Copied, Failure> {
+        if wanted.len.is_some_and(|len| len != file.total_len()) {
+            return Err(apr_remote::Error::from(ErrorKind::Changed).into());
+        }
+        let declared = wanted.sha256.as_deref().or(file.sha256_declared());
+        let mut part = Part::open(self.path, wanted, file)?;
+        let mut copied = part.fill(file, declared, self.connections, progress)?;
+        if declared.is_some_and(|declared| declared != copied.sha256) && copied.state == State::Resumed {
+            // What was there of it may have been lost with the power.
+            part.truncate(0)?;
+            copied = part.fill(file, declared, self.connections, progress)?;
+        }
+        if let Some(expected) = declared.filter(|declared| *declared != copied.sha256) {
+            part.remove();
+            let kind = ErrorKind::Digest { expected: expected.to_owned(), found: copied.sha256 };
+            return Err(apr_remote::Error::from(kind).into());
+        }
+        self.place(part, wanted, copied)
+    }
+
+    /// Moves a part to its place.
+    fn place(&self, part: Part, wanted: &Wanted, mut copied: Copied) -> Result<Copied, Failure> {
+        let path = self.path.join(&wanted.path);
+        if path.is_file() && self.overwrite == Overwrite::Refuse {
+            let there = base16ct::lower::encode_string(&file_digest::sha256(&path, |_| ())?);
+            part.remove();
+            if there != copied.sha256 {
+                return Err(Failure::new(CODE_OUTPUT_EXISTS, "the output exists")
+                    .in_file(&path)
+                    .help("it differs; replace it with --force"));
+            }
+            copied.state = State::Present;
+            return Ok(copied);
+        }
+        check_file(&path, self.overwrite)?;
+        let failed = |error: io::Error| Failure::io("write", &path, &error);
+        part.file.sync_all().map_err(failed)?;
+        let folder = path.parent().unwrap_or(self.path);
+        fs::create_dir_all(folder).map_err(failed)?;
+        fs::rename(&part.path, &path).map_err(failed)?;
+        // Folders that are new, too.
+        for folder in folder.ancestors().take_while(|folder| folder.starts_with(self.path)) {
+            durable_file::sync_dir(folder)?;
+        }
+        Ok(copied)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = fs::DirEntry> {
+        fs::read_dir(self.path.join(PARTS)).into_iter().flatten().flatten()
+    }
+
+    /// Whether anything has arrived of a file that is not whole.
+    pub(super) fn has_parts(&self) -> bool {
+        let has = self.parts().any(|part| part.metadata().is_ok_and(|part| part.len() > 0));
+        if !has {
+            self.finish();
+        }
+        has
+    }
+
+    /// Removes the folder of parts, and in it those of other versions that no other process is writing.
+    pub(super) fn finish(&self) {
+        for part in self.parts() {
+            let path = part.path();
+            if File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
+                let _ = fs::remove_file(path);
+            }
+        }
+        let _ = fs::remove_dir(self.path.join(PARTS));
+    }
+}
+
+/// The beginning of a file.
+#[derive(Debug)]
+struct Part {
+    path: PathBuf,
+    file: File,
+    len: u64,
+}
+
+impl Part {
+    /// The part of this version of the file, empty if there is none.
+    fn open(folder: &Path, wanted: &Wanted, file: &RemoteFile) -> Result<Self, Failure> {
+        let declared = wanted.sha256.as_deref().or(file.sha256_declared());
+        // A digest is the same for every address.
+        let version = declared
+            .map_or_else(|| format!("{} {}", file.url(), file.version().unwrap_or_default()), str::to_owned);
+        let identity = format!("{}\n{version}\n{}", wanted.path, file.total_len());
+        let name = base16ct::lower::encode_string(&Sha256::digest(identity)[..16]);
+        let path = folder.join(PARTS).join(name);
+        let failed = |error: io::Error| Failure::io("write", &path, &error);
+        if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(Failure::new(CODE_USAGE, "it is not a regular file").in_file(&path));
+        }
+        let part = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(failed)?;
+        match part.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let failure = Failure::new(CODE_USAGE, "another process is writing this file");
+                return Err(failure.in_file(&folder.join(&wanted.path)).help("wait until it has ended"));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let found = part.metadata().map_err(failed)?.len();
+        let mut part = Self { path, file: part, len: found };
+        part.truncate(match (declared, file.version()) {
+            _ if found > file.total_len() => 0,
+            (Some(_), _) => found,
+            (None, Some(_)) => found.saturating_sub(2 * SYNC_LEN),
+            // Nothing tells whether it is the same file.
+            (None, None) => 0,
+        })?;
+        Ok(part)
+    }
+
+    fn truncate(&mut self, len: u64) -> Result<(), Failure> {
+        self.file.set_len(len).map_err(|error| Failure::io("write", &self.path, &error))?;
+        self.len = len;
+        Ok(())
+    }
+
+    /// Appends the rest of the file.
+    fn fill(
+        &mut self,
+        file: &RemoteFile,
+        declared: Option<&str>,
+        connections: usize,
+        progress: &mut Progress,
+    ) -> Result<Copied, Failure> {
+        let failed = |error: io::Error| Failure::io("write", &self.path, &error);
+        let mut hash = Sha256::new();
+        let mut piece = vec![0; PIECE_LEN];
+        let mut begin = (&self.file).take(self.len);
+        (&self.file).seek(SeekFrom::Start(0)).map_err(failed)?;
+        loop {
+            let len = begin.read(&mut piece).map_err(failed)?;
+            if len == 0 {
+                break;
+            }
+            hash.update(&piece[..len]);
+            progress.advance(len);
+        }
+        let state = if self.len > 0 { State::Resumed } else { State::Downloaded };
+        let mut unsynced = 0;
+        (&self.file).seek(SeekFrom::Start(self.len)).map_err(failed)?;
+        file.read_in_order(self.len..file.total_len(), connections, |bytes| {
+            (&self.file).write_all(bytes).map_err(failed)?;
+            hash.update(bytes);
+            progress.advance(bytes.len());
+            unsynced += bytes.len() as u64;
+            if unsynced >= SYNC_LEN && declared.is_none() {
+                self.file.sync_data().map_err(failed)?;
+                unsynced = 0;
+            }
+            Ok::<(), Failure>(())
+        })?;
+        self.len = file.total_len();
+        Ok(Copied {
+            bytes: self.len,
+            sha256: base16ct::lower::encode_string(&hash.finalize()),
+            is_declared: declared.is_some(),
+            state,
+        })
+    }
+
+    fn remove(self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}

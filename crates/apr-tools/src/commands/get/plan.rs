@@ -1,0 +1,205 @@
+//! Which files are copied.
+
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use std::path::Path;
+
+use apr_remote::{Client, Error, ErrorKind, HubPath, Place, RemoteFile};
+use read_at::ReadAt as _;
+use serde::Deserialize;
+use st_core::ShardIndex;
+
+use crate::args::glob::PathSelection;
+use crate::error::{CODE_USAGE, Failure};
+use crate::remote;
+
+/// Longest answer about a repository, and longest index.
+const LISTING_MAX: u64 = 64 << 20;
+
+/// Files of one version of one place.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) client: Arc<Client>,
+    /// The URL without its query.
+    pub(super) shown: String,
+    pub(super) commit: Option<String>,
+    /// Those without a declared digest come first: they are small, and it is known last whether they differ from a file that is there.
+    pub(super) files: Vec<Wanted>,
+}
+
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) place: Place,
+    /// Components with `/` between them, none of which leads out of a folder.
+    pub(super) path: String,
+    pub(super) len: Option<u64>,
+    /// In lower-case hexadecimal digits.
+    pub(super) sha256: Option<String>,
+}
+
+/// What the hub says about a revision.
+#[derive(Deserialize)]
+struct Listing {
+    sha: String,
+    siblings: Vec<Sibling>,
+}
+
+#[derive(Deserialize)]
+struct Sibling {
+    rfilename: String,
+    size: Option<u64>,
+    lfs: Option<LargeFile>,
+}
+
+#[derive(Deserialize)]
+struct LargeFile {
+    sha256: String,
+    size: u64,
+}
+
+impl Plan {
+    /// # Errors
+    ///
+    /// If the URL cannot be read, names no file, or lists one that leads out of a folder.
+    pub(super) fn of(url: &Path, paths: &PathSelection) -> Result<Self, Failure> {
+        let shown = url.to_string_lossy().into_owned();
+        let (client, place) = remote::place(url)?;
+        let (commit, mut files) = match &place {
+            Place::Hub(hub) => of_hub(&client, hub)?,
+            Place::Url(_) => (None, of_url(&client, &place).map_err(|failure| failure.in_file(url))?),
+        };
+        files.retain(|file| paths.includes(&file.path));
+        if files.is_empty() {
+            let failure =
+                Failure::new(CODE_USAGE, "there is no such file, or --include and --exclude leave none");
+            return Err(failure.in_file(Path::new(&shown)));
+        }
+        let mut known = BTreeSet::new();
+        for file in &files {
+            let kind = match is_local(&file.path) {
+                false => ErrorKind::Outside,
+                true if known.insert(file.path.as_str()) => continue,
+                true => ErrorKind::Listing { problem: format!("`{}` occurs twice", file.path) },
+            };
+            let failure = Failure::from(Error::from(kind)).in_file(Path::new(&file.path));
+            return Err(failure.help("if you trust the rest, leave this one out with --exclude"));
+        }
+        files.sort_by_key(|file| file.sha256.is_some());
+        Ok(Self { client, shown, commit, files })
+    }
+
+    /// Bytes of all files, as far as they are known.
+    pub(super) fn len(&self) -> u64 {
+        self.files.iter().filter_map(|file| file.len).fold(0, u64::saturating_add)
+    }
+}
+
+/// Whether a path stays in the folder that it is appended to, on every system.
+fn is_local(path: &str) -> bool {
+    let is_plain = |part: &str| {
+        !matches!(part, "" | "." | ".." | super::copy::PARTS)
+            && !part.contains(|c: char| c.is_control() || matches!(c, '\\' | ':'))
+    };
+    path.split('/').all(is_plain)
+}
+
+/// The files of a repository, or those at a path in it.
+fn of_hub(client: &Arc<Client>, hub: &HubPath) -> Result<(Option<String>, Vec<Wanted>), Failure> {
+    let listing = hub.listing(client.hub().endpoint())?;
+    let shown = listing.to_string();
+    let named = |failure: Failure| failure.in_file(Path::new(&shown));
+    let file = client.open(&Place::Url(listing)).map_err(|error| named(error.into()))?;
+    let wrong = |problem| named(Error::from(ErrorKind::Listing { problem }).into());
+    let text = whole(&file).map_err(named)?;
+    let listing: Listing = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+    if listing.sha.len() != 40 || !is_hex(&listing.sha) {
+        return Err(wrong("`sha` is not a commit".to_owned()));
+    }
+    let at_commit = hub.at_commit(&listing.sha);
+    let is_wanted = |path: &str| {
+        let rest = path.strip_prefix(hub.path());
+        hub.path().is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let mut files = Vec::new();
+    for Sibling { rfilename, size, lfs } in listing.siblings {
+        if !is_wanted(&rfilename) {
+            continue;
+        }
+        let sha256 = lfs.as_ref().map(|lfs| lfs.sha256.clone());
+        if sha256.as_ref().is_some_and(|digits| digits.len() != 64 || !is_hex(digits)) {
+            return Err(wrong(format!("`lfs.sha256` of `{rfilename}` is not a digest")));
+        }
+        files.push(Wanted {
+            place: Place::Hub(at_commit.with_path(&rfilename)),
+            path: rfilename,
+            len: lfs.map(|lfs| lfs.size).or(size),
+            sha256,
+        });
+    }
+    Ok((Some(listing.sha), files))
+}
+
+/// A file, and of an index its shards.
+fn of_url(client: &Arc<Client>, place: &Place) -> Result<Vec<Wanted>, Failure> {
+    let file = client.open(place)?;
+    let name = file.url().file_name().to_owned();
+    if name.is_empty() {
+        return Err(Failure::new(CODE_USAGE, "the URL names no file"));
+    }
+    let mut files = vec![of_file(&file, place.clone(), name.clone())];
+    if name.to_ascii_lowercase().ends_with(".index.json") {
+        let index = ShardIndex::from_json(&whole(&file)?)?;
+        let names: BTreeSet<&str> = index.weight_map().map(|(_, shard)| shard).collect();
+        for name in names {
+            let place = Place::Url(file.url().beside(name)?);
+            let shard = client.open(&place)?;
+            files.push(of_file(&shard, place, name.to_owned()));
+        }
+    }
+    Ok(files)
+}
+
+fn of_file(file: &RemoteFile, place: Place, path: String) -> Wanted {
+    Wanted { place, path, len: Some(file.total_len()), sha256: file.sha256_declared().map(str::to_owned) }
+}
+
+fn whole(file: &RemoteFile) -> Result<Vec<u8>, Failure> {
+    let len = file.total_len();
+    if len > LISTING_MAX {
+        let problem = format!("it has {len} bytes, more than {LISTING_MAX}");
+        return Err(Error::from(ErrorKind::Listing { problem }).into());
+    }
+    let mut text = vec![0; len as usize];
+    file.read_exact_at(0, &mut text)
+        .map_err(|error| Failure::of_remote(error, Path::new(&file.url().to_string())))?;
+    Ok(text)
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_stay_in_the_folder() {
+        for (path, expected) in [
+            ("model.safetensors", true),
+            ("sub/model.gguf", true),
+            (".gitattributes", true),
+            ("", false),
+            ("/etc/passwd", false),
+            ("../x", false),
+            ("a/../../x", false),
+            ("a//b", false),
+            ("a\\..\\b", false),
+            ("c:x", false),
+            ("a\nb", false),
+            (".apr-get/x", false),
+        ] {
+            assert_eq!(is_local(path), expected, "{path:?}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! `apr get`, from a server on loopback.
+
+use alloc::collections::BTreeMap;
+use std::fs;
+use std::process::Output;
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::sandbox::Sandbox;
+use crate::server::{Reply, Seen, Server};
+
+const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+
+fn digest(bytes: &[u8]) -> String {
+    base16ct::lower::encode_string(&Sha256::digest(bytes))
+}
+
+/// Files of a repository: path, content, whether it is a large one.
+type Files = Vec<(&'static str, Vec<u8>, bool)>;
+
+fn files() -> Files {
+    let large = (0..5_000_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    vec![
+        ("README.md", b"# A model\n".to_vec(), false),
+        ("model.safetensors", large, true),
+        ("onnx/model.onnx", vec![7; 300_000], true),
+        ("empty.txt", Vec::new(), false),
+    ]
+}
+
+fn listing(files: &Files) -> Value {
+    let siblings = files.iter().map(|(path, bytes, is_large)| match is_large {
+        true => json!({"rfilename": path, "size": bytes.len(), "lfs": {"sha256": digest(bytes), "size": bytes.len(), "pointerSize": 134}}),
+        false => json!({"rfilename": path, "size": bytes.len(), "blobId": "00"}),
+    });
+    json!({"id": "org/name", "sha": COMMIT, "siblings": siblings.collect::<Vec<_>>()})
+}
+
+/// A hub with these files; each answer of a file goes through `change`.
+fn hub(files: Files, change: impl Fn(usize, Reply) -> Reply + Send + Sync + 'static) -> Server {
+    let listed = listing(&files).to_string();
+    let files: BTreeMap<String, Vec<u8>> = files
+        .into_iter()
+        .map(|(path, bytes, _)| (format!("/org/name/resolve/{COMMIT}/{path}"), bytes))
+        .collect();
+    Server::new(move |number, seen| {
+        if seen.path == "/api/models/org/name/revision/main?blobs=true" {
+            return Reply::whole(listed.as_bytes(), "");
+        }
+        match files.get(&seen.path) {
+            Some(bytes) => change(number, Reply::range(seen, bytes, "etag: \"v1\"\r\n")),
+            None => Reply::status("404 Not Found", ""),
+        }
+    })
+}
+
+fn get(sandbox: &Sandbox, hub: &Server, args: &[&str]) -> (i32, String, String) {
+    let mut command = sandbox.command(&[&["get"], args].concat());
+    let Output { status, stdout, stderr } =
+        command.env("HF_ENDPOINT", hub.url("")).env("HF_TOKEN", "token").output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code().unwrap(), text(stdout), text(stderr))
+}
+
+#[test]
+fn a_repository_is_copied_once() {
+    let (sandbox, files) = (Sandbox::empty(), files());
+    let server = hub(files.clone(), |_, reply| reply);
+    let args = ["hf://org/name", "-o", "model", "--json"];
+    for state in ["downloaded", "present"] {
+        let requests = server.seen().len();
+        let (exit, stdout, stderr) = get(&sandbox, &server, &args);
+        assert_eq!(exit, 0, "{stderr}");
+        let report: Value = serde_json::from_str(&stdout).unwrap();
+        assert_eq!(
+            (&report["commit"], report["bytes"].as_u64()),
+            (&json!(COMMIT), Some(20_300_010)),
+            "{report}"
+        );
+        for file in report["files"].as_array().unwrap() {
+            let (path, bytes, is_large) = files.iter().find(|(path, ..)| file["path"] == *path).unwrap();
+            assert!(sandbox.read(&format!("model/{path}")) == *bytes, "{path}");
+            assert_eq!((&file["sha256"], &file["state"]), (&json!(digest(bytes)), &json!(state)), "{file}");
+            assert_eq!(file["declared"], *is_large, "{file}");
+        }
+        if state == "present" {
+            // The list, and the two without a digest.
+            assert_eq!(server.seen().len() - requests, 3);
+        }
+    }
+    assert!(!sandbox.path("model/.apr-get").exists());
+    assert!(server.seen().iter().all(|seen| seen.header("authorization") == Some("Bearer token")));
+}
+
+#[test]
+fn a_part_of_a_repository_is_chosen_by_path_or_pattern() {
+    let sandbox = Sandbox::empty();
+    let server = hub(files(), |_, reply| reply);
+    let cases: [(&[&str], &[&str]); 5] = [
+        (&["hf://org/name/onnx"], &["onnx/model.onnx"]),
+        (&["hf://org/name/README.md"], &["README.md"]),
+        (&["hf://org/name", "--include", "*.md", "--include", "*.onnx"], &["README.md", "onnx/model.onnx"]),
+        (&["hf://org/name", "--exclude", "*m*"], &[]),
+        (&["hf://org/name/onn"], &[]),
+    ];
+    for (args, expected) in cases {
+        let args = [args, &["-o", "none", "--dry-run", "--json"]].concat();
+        let (exit, stdout, stderr) = get(&sandbox, &server, &args);
+        assert_eq!(exit, if expected.is_empty() { 2 } else { 0 }, "{args:?}\n{stderr}");
+        let report: Value = serde_json::from_str(&stdout).unwrap_or_default();
+        let found: Vec<&Value> =
+            report["files"].as_array().into_iter().flatten().map(|file| &file["path"]).collect();
+        assert_eq!(found, expected, "{args:?}");
+        assert!(!sandbox.path("none").exists());
+    }
+}
+
+#[test]
+fn what_has_arrived_is_not_read_again() {
+    let (sandbox, files) = (Sandbox::empty(), files());
+    let large = files[1].1.clone();
+    // From the sixth request on the server refuses.
+    let server = hub(
+        files.clone(),
+        |number, reply| if number < 6 { reply } else { Reply::status("403 Forbidden", "") },
+    );
+    let args = ["hf://org/name", "-o", "model", "--include", "model*", "--connections", "1"];
+    let (exit, _, stderr) = get(&sandbox, &server, &args);
+    assert!(exit == 5 && stderr.contains("goes on there"), "{exit} {stderr}");
+    let part = fs::read_dir(sandbox.path("model/.apr-get")).unwrap().next().unwrap().unwrap().path();
+    let arrived = fs::read(&part).unwrap();
+    assert!(arrived.len() > 4 << 20 && large.starts_with(&arrived), "{}", arrived.len());
+    assert!(!sandbox.path("model/model.safetensors").exists());
+
+    let server = hub(files.clone(), |_, reply| reply);
+    let (exit, stdout, stderr) = get(&sandbox, &server, &[&args[..], &["--json"]].concat());
+    assert!(exit == 0 && stdout.contains("resumed"), "{stdout} {stderr}");
+    assert!(sandbox.read("model/model.safetensors") == large);
+    let seen = server.seen();
+    let read = seen.iter().filter_map(Seen::range).filter(|range| range.0 > 0);
+    assert!(read.into_iter().all(|(from, _)| from >= arrived.len()));
+
+    // Bytes that were lost with the power: all of it is read again.
+    fs::remove_file(sandbox.path("model/model.safetensors")).unwrap();
+    fs::create_dir_all(sandbox.path("model/.apr-get")).unwrap();
+    fs::write(&part, vec![0; 5 << 20]).unwrap();
+    let (exit, _, stderr) = get(&sandbox, &server, &args);
+    assert_eq!(exit, 0, "{stderr}");
+    assert!(sandbox.read("model/model.safetensors") == large && !part.exists());
+}
+
+#[test]
+fn another_content_is_refused_and_leaves_nothing() {
+    let sandbox = Sandbox::empty();
+    let server = hub(files(), |_, mut reply| {
+        if let Some(last) = reply.body.last_mut().filter(|last| **last == 7) {
+            *last = 8;
+        }
+        reply
+    });
+    let (exit, _, stderr) = get(&sandbox, &server, &["hf://org/name/onnx", "-o", "model"]);
+    assert!(exit == 4 && stderr.contains("rm-digest"), "{stderr}");
+    assert_eq!(fs::read_dir(sandbox.path("model")).unwrap().count(), 0);
+}
+
+#[test]
+fn files_that_are_there_stay() {
+    let sandbox = Sandbox::empty();
+    let server = hub(files(), |_, reply| reply);
+    fs::create_dir_all(sandbox.path("model/onnx")).unwrap();
+    for path in ["onnx/model.onnx", "README.md"] {
+        let name = format!("model/{path}");
+        let url = format!("hf://org/name/{path}");
+        for before in [&b"mine"[..], b"# Mine..\n\n"] {
+            sandbox.write(&name, before);
+            let (exit, _, stderr) = get(&sandbox, &server, &[&url, "-o", "model"]);
+            assert!(exit == 2 && stderr.contains("--force"), "{path}: {stderr}");
+            assert!(sandbox.read(&name) == before && !sandbox.path("model/.apr-get").exists());
+        }
+        let (exit, _, stderr) = get(&sandbox, &server, &[&url, "-o", "model", "--force"]);
+        assert_eq!(exit, 0, "{stderr}");
+    }
+}
+
+#[test]
+fn lists_that_lead_elsewhere_are_refused() {
+    let sandbox = Sandbox::empty();
+    let with = |path: &str, digest: &str| json!({"sha": COMMIT, "siblings": [{"rfilename": path, "size": 3, "lfs": {"sha256": digest, "size": 3}}]});
+    let good = "ab".repeat(32);
+    let twice =
+        json!({"sha": COMMIT, "siblings": [{"rfilename": "a", "size": 1}, {"rfilename": "a", "size": 1}]});
+    for (answer, code) in [
+        (with("../evil", &good), "rm-outside"),
+        (with("/tmp/evil", &good), "rm-outside"),
+        (with("a\\b", &good), "rm-outside"),
+        (with(".apr-get/x", &good), "rm-outside"),
+        (with("a", "zz"), "rm-listing"),
+        (twice, "rm-listing"),
+        (json!({"sha": "main", "siblings": []}), "rm-listing"),
+        (json!([]), "rm-listing"),
+    ] {
+        let text = answer.to_string();
+        let server = Server::new(move |_, _| Reply::whole(text.as_bytes(), ""));
+        let (exit, _, stderr) = get(&sandbox, &server, &["hf://org/name", "-o", "model"]);
+        assert!(exit == 3 && stderr.contains(code), "{answer}: {stderr}");
+        assert!(!sandbox.path("model").exists());
+    }
+}
+
+#[test]
+fn an_index_brings_its_shards() {
+    let sandbox = Sandbox::with_models();
+    let folder = sandbox.path("sharded");
+    let server = Server::new(move |_, seen| match fs::read(folder.join(seen.path.trim_start_matches('/'))) {
+        Ok(bytes) => Reply::range(seen, &bytes, "etag: \"v1\"\r\n"),
+        Err(_) => Reply::status("404 Not Found", ""),
+    });
+    let ran = sandbox.run(&["get", &server.url("/model.safetensors.index.json"), "-o", "copy"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    assert_eq!(sandbox.run(&["diff", "sharded", "copy"]).exit, 0);
+    let names = |folder: &str| fs::read_dir(sandbox.path(folder)).unwrap().count();
+    assert_eq!(names("sharded"), names("copy"));
+}
