@@ -4,6 +4,7 @@ mod defaults;
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::error::{Error, ErrorKind};
 use crate::json::{Json, Object};
@@ -46,11 +47,10 @@ impl Config {
         if let Some(mut part) = part.cloned() {
             defaults::complete(&mut part);
             // The class of the whole counts where the part names none.
-            for (name, value) in
-                part.iter().filter(|(name, value)| *name != "architectures" || !value.is_null())
-            {
-                values.set(name, value.clone());
-            }
+            let counts = |(name, value): &(&str, &Json)| *name != "architectures" || !value.is_null();
+            let members = values.iter().chain(part.iter().filter(counts));
+            let members: Vec<_> = members.map(|(name, value)| (name.into(), value.clone())).collect();
+            values = members.into();
         }
         Ok(Self { values })
     }

@@ -8,6 +8,7 @@ mod class;
 mod parse;
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use self::class::Class;
@@ -19,6 +20,8 @@ const WORK: u64 = 10_000_000;
 const MAX_STACK: usize = 1 << 18;
 /// Most instructions of a program: `{1,512}` repeats what is before it.
 const MAX_INSTRUCTIONS: usize = 20_000;
+/// Most parts that are looked at to make a program: those of what is repeated count each time, also if they need no instruction.
+const MAX_VISITS: usize = 1_000_000;
 
 /// What is not implemented, by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,16 +69,27 @@ impl Budget {
 pub(crate) struct Regex {
     program: Vec<Instruction>,
     n_marks: usize,
+    n_visits: usize,
 }
 
 /// A part of an expression.
 #[derive(Clone, Debug)]
 enum Node {
-    Class(Class),
+    /// Shared with the instructions: repetitions copy the node.
+    Class(Arc<Class>),
     Sequence(Vec<Self>),
     Alternatives(Vec<Self>),
-    Repeat { node: Box<Self>, min: u32, max: Option<u32>, mode: Mode },
-    Look { node: Box<Self>, side: Side, is_negative: bool },
+    Repeat {
+        node: Box<Self>,
+        min: u32,
+        max: Option<u32>,
+        mode: Mode,
+    },
+    Look {
+        node: Box<Self>,
+        side: Side,
+        is_negative: bool,
+    },
     Atomic(Box<Self>),
     Assert(Assertion),
 }
@@ -107,7 +121,7 @@ enum Assertion {
 #[derive(Clone, Debug)]
 enum Instruction {
     /// With the number of its items.
-    Class(Class, u64),
+    Class(Arc<Class>, u64),
     Assert(Assertion),
     Jump(usize),
     /// Continues at the first; at the second if that fails.
@@ -143,7 +157,7 @@ impl Regex {
     /// Compiles an expression.
     pub(crate) fn new(pattern: &str) -> Result<Self, Missing> {
         let node = parse::parse(pattern)?;
-        let mut regex = Self { program: Vec::new(), n_marks: 0 };
+        let mut regex = Self { program: Vec::new(), n_marks: 0, n_visits: 0 };
         regex.compile(&node)?;
         regex.push(Instruction::Done)?;
         Ok(regex)
@@ -151,9 +165,9 @@ impl Regex {
 
     /// An expression that matches this text.
     pub(crate) fn literal(text: &str) -> Result<Self, Missing> {
-        let mut regex = Self { program: Vec::new(), n_marks: 0 };
+        let mut regex = Self { program: Vec::new(), n_marks: 0, n_visits: 0 };
         for c in text.chars() {
-            regex.push(Instruction::Class(Class::of(c), 1))?;
+            regex.push(Instruction::Class(Class::of(c).into(), 1))?;
         }
         regex.push(Instruction::Done)?;
         Ok(regex)
@@ -276,8 +290,12 @@ impl Regex {
     }
 
     fn compile(&mut self, node: &Node) -> Result<(), Missing> {
+        self.n_visits += 1;
+        if self.n_visits > MAX_VISITS {
+            return Err(Missing::new("a regular expression of this size"));
+        }
         match node {
-            Node::Class(class) => drop(self.push(Instruction::Class(class.clone(), class.cost()))?),
+            Node::Class(class) => drop(self.push(Instruction::Class(Arc::clone(class), class.cost()))?),
             Node::Assert(assertion) => drop(self.push(Instruction::Assert(*assertion))?),
             Node::Sequence(nodes) => nodes.iter().try_for_each(|node| self.compile(node))?,
             Node::Alternatives(nodes) => self.compile_alternatives(nodes)?,
@@ -380,6 +398,7 @@ impl Assertion {
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
     use alloc::string::String;
 
     use super::*;
@@ -456,6 +475,14 @@ mod tests {
         let unknown: Vec<char> = "α".chars().collect();
         let class = Regex::new(r"\p{L}").unwrap();
         assert!(matches!(class.matches(&unknown, &mut Budget::default()), Err(Missing(_))));
+    }
+
+    #[test]
+    fn large_expressions_are_neither_copied_nor_walked_for_long() {
+        let class: String = ('\u{4e00}'..'\u{9e00}').collect();
+        assert!(Regex::new(&format!("(?:[{class}]{{512}}){{38}}")).is_ok());
+        let nothing = "()".repeat(100_000);
+        assert!(Regex::new(&format!("(?:a{nothing}){{512}}")).is_err());
     }
 
     #[test]

@@ -94,6 +94,8 @@ fn role(part: &mut String, is_first: bool, parameters: i64) -> Role {
         role.is_type = true;
         *part = part.to_uppercase();
     } else if !is_first
+        // Cases are ignored beyond ASCII, and sizes are cut by bytes: U+212A is a `k`.
+        && part.is_ascii()
         && is(part, r"((a|[0-9]+x)?[0-9]+([._][0-9]+)?[kmbt][0-9]?|small|mini|medium|large|x?xl)")
     {
         *part = normalized_size(part);
@@ -261,6 +263,13 @@ mod tests {
             let parts = Parts::of(id, *parameters);
             let found = [parts.organization, parts.basename, parts.finetune, parts.version, parts.size_label];
             assert_eq!(found.each_ref().map(Option::as_deref), *expected, "{id}");
+        }
+    }
+
+    #[test]
+    fn letters_beyond_ascii_are_no_units() {
+        for name in ["model-7\u{212a}", "model-7\u{212a}1", "model-\u{17f}mall", "model-1_5\u{212a}"] {
+            assert_eq!(Parts::of(name, 7_000).size_label, None, "{name}");
         }
     }
 

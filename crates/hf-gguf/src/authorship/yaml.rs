@@ -133,9 +133,11 @@ impl<'l> Reader<'l> {
             let mut after = self.clone();
             after.quoted().ok()?;
             let colon = after.rest().trim_start_matches(' ');
-            let begin = self.lines.get(self.line)?.len() - colon.len() - self.col;
-            let is_key = after.line == self.line && ends_key(colon);
-            return is_key.then_some((begin, begin + 1));
+            if after.line != self.line || !ends_key(colon) {
+                return None;
+            }
+            let begin = rest.len().checked_sub(colon.len())?;
+            return Some((begin, begin + 1));
         }
         let comment = rest.find(" #").unwrap_or(rest.len());
         let colon = rest.match_indices(':').map(|(at, _)| at).find(|at| ends_key(&rest[*at..]))?;

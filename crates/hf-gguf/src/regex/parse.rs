@@ -1,6 +1,7 @@
 //! From the text of a regular expression to its parts.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::Missing;
@@ -152,11 +153,11 @@ impl Parser<'_> {
     fn atom(&mut self) -> Result<Node, Missing> {
         Ok(match self.next() {
             Some('(') => self.nested(Self::group)?,
-            Some('[') => Node::Class(self.nested(Self::class)?),
+            Some('[') => Node::Class(self.nested(Self::class)?.into()),
             Some('.') => {
                 let line_feed = Item::Range('\n', '\n');
                 let parts = if self.flags.dot_is_all { Vec::new() } else { alloc::vec![line_feed] };
-                Node::Class(Class { parts: alloc::vec![parts], is_negated: true, ignores_case: false })
+                Node::Class(Class { parts: alloc::vec![parts], is_negated: true, ignores_case: false }.into())
             }
             Some('^') => Node::Assert(Assertion::LineBegin),
             Some('$') => Node::Assert(Assertion::LineEnd),
@@ -167,7 +168,7 @@ impl Parser<'_> {
     }
 
     fn character(&self, c: char) -> Node {
-        Node::Class(Class { ignores_case: self.flags.ignores_case, ..Class::of(c) })
+        Node::Class(Class { ignores_case: self.flags.ignores_case, ..Class::of(c) }.into())
     }
 
     /// What follows an opening parenthesis.
@@ -248,8 +249,8 @@ impl Parser<'_> {
         }
         Ok(match self.escaped()? {
             Item::Range(c, _) => self.character(c),
-            Item::Property(property, is_negated) => Node::Class(Class::with(property, is_negated)),
-            Item::Class(class) => Node::Class(*class),
+            Item::Property(property, is_negated) => Node::Class(Class::with(property, is_negated).into()),
+            Item::Class(class) => Node::Class(Arc::from(class)),
         })
     }
 

@@ -1,5 +1,6 @@
 //! `tokenizer.json`: the vocabulary and the merges in arenas, everything else as trees.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use json_scan::{Check, RawStr, Scanner};
@@ -178,8 +179,9 @@ struct Reader {
     ids: Vec<u32>,
     scores: Vec<f32>,
     merges: Merges,
-    model: Object,
-    members: Object,
+    // Many at once: an object is ordered each time that a member is set.
+    model: Vec<(Box<str>, Json)>,
+    members: Vec<(Box<str>, Json)>,
     has_vocabulary: bool,
 }
 
@@ -192,8 +194,8 @@ impl Reader {
             ids: Vec::new(),
             scores: Vec::new(),
             merges: Merges::default(),
-            model: Object::default(),
-            members: Object::default(),
+            model: Vec::new(),
+            members: Vec::new(),
             has_vocabulary: false,
         }
     }
@@ -205,8 +207,7 @@ impl Reader {
             if name.is("model") && scanner.peek() == Some(b'{') {
                 return scanner.members(|scanner, name, _| self.model_member(scanner, name));
             }
-            let value = self.trees.read(scanner)?;
-            self.members.set(&name.unescape(), value);
+            self.members.push(self.trees.member(scanner, name)?);
             Ok(())
         })?;
         scanner.finish()?;
@@ -214,7 +215,12 @@ impl Reader {
             return Err(ErrorKind::missing(FILE, "`model.vocab`").into());
         }
         let vocabulary = Vocabulary::new(FILE, self.strings, self.ids, self.scores)?;
-        Ok(TokenizerFile { vocabulary, merges: self.merges, model: self.model, members: self.members })
+        Ok(TokenizerFile {
+            vocabulary,
+            merges: self.merges,
+            model: self.model.into(),
+            members: self.members.into(),
+        })
     }
 
     fn model_member(&mut self, scanner: &mut Scanner<'_>, name: RawStr<'_>) -> Result<(), Stop> {
@@ -223,8 +229,7 @@ impl Reader {
             (true, _, Some(b'[')) => self.pieces(scanner),
             (_, true, Some(b'[')) => self.merges(scanner),
             _ => {
-                let value = self.trees.read(scanner)?;
-                self.model.set(&name.unescape(), value);
+                self.model.push(self.trees.member(scanner, name)?);
                 Ok(())
             }
         }

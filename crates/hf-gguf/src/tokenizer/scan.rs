@@ -1,6 +1,8 @@
 //! Large JSON files: their large parts are read from the scanner, the others as trees of bounded size.
 
-use json_scan::Scanner;
+use alloc::boxed::Box;
+
+use json_scan::{RawStr, Scanner};
 
 use crate::error::{Error, ErrorKind};
 use crate::json::Json;
@@ -53,18 +55,23 @@ impl Trees {
         Self { file, used: 0 }
     }
 
-    /// A value, with the white space after it.
-    pub(super) fn read(&mut self, scanner: &mut Scanner<'_>) -> Result<Json, Stop> {
+    /// A member of an object, with the white space after it.
+    pub(super) fn member(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        name: RawStr<'_>,
+    ) -> Result<(Box<str>, Json), Stop> {
+        let name: Box<str> = name.unescape().into();
         let begin = scanner.pos();
         scanner.skip_value(MAX_DEPTH)?;
         let text = scanner.text_from(begin);
-        self.used += text.len();
+        self.used += name.len() + text.len();
         if self.used > MAX_TREE {
             return Err(ErrorKind::limit(self.file, "bytes besides its vocabulary", MAX_TREE).into());
         }
         let value =
             Json::from_bytes(self.file, text.as_bytes()).map_err(|error| error.shifted(begin as u64))?;
         scanner.skip_white_space();
-        Ok(value)
+        Ok((name, value))
     }
 }

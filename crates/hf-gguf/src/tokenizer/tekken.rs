@@ -118,16 +118,17 @@ impl Tekken {
 
     fn read(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
         let mut trees = Trees::of(FILE);
+        let mut members = Vec::new();
         scanner.skip_white_space();
         scanner.members(|scanner, name, _| {
             if !name.is("vocab") {
-                let value = trees.read(scanner)?;
-                self.members.set(&name.unescape(), value);
+                members.push(trees.member(scanner, name)?);
                 return Ok(());
             }
             self.tokens = Strings::default();
             scanner.items(|scanner, at| self.token(scanner, at))
         })?;
+        self.members = members.into();
         Ok(scanner.finish()?)
     }
 

@@ -84,6 +84,7 @@ fn what_is_not_read_is_refused_with_its_line() {
         ("a: \"\\q\"", 2),
         ("a: {[b]: c}", 2),
         ("a: 'b' c", 2),
+        ("'a\n  b': long enough to be longer than the first line", 2),
         ("a:\n  - b\n    - c: d\n   e", 4),
         ("a: [b c\nd: e", 3),
         ("a:\n- b\n c: d", 4),

@@ -13,6 +13,9 @@ use crate::json::Json;
 use crate::regex::Budget;
 use crate::tokenizer::file::{FILE, TokenizerFile, Vocabulary};
 
+/// Longest prefix or suffix of pieces; known ones have 2 to 5 bytes.
+const MAX_AFFIX: usize = 64;
+
 /// A model of a tokenizer.
 #[derive(Debug)]
 pub(super) enum Model<'f> {
@@ -49,7 +52,7 @@ impl<'f> Model<'f> {
             "WordPiece" => Ok(Self::WordPiece(WordPiece {
                 vocabulary: &file.vocabulary,
                 unknown: file.model_str("unk_token").unwrap_or("[UNK]"),
-                prefix: file.model_str("continuing_subword_prefix").unwrap_or("##"),
+                prefix: affix(file, "continuing_subword_prefix", "##")?,
                 max_chars: file
                     .model
                     .get("max_input_chars_per_word")
@@ -71,13 +74,21 @@ impl<'f> Model<'f> {
     }
 }
 
+/// What is put before or behind each piece of a word: it costs its length each time.
+fn affix<'f>(file: &'f TokenizerFile, name: &str, usual: &'static str) -> Result<&'f str, Halt> {
+    match file.model_str(name) {
+        Some(text) if text.len() > MAX_AFFIX => Err(Halt::missing("a prefix or suffix of this length")),
+        text => Ok(text.unwrap_or(usual)),
+    }
+}
+
 impl<'f> Bpe<'f> {
     fn new(file: &'f TokenizerFile) -> Result<Self, Halt> {
         if file.model.get("dropout").and_then(Json::as_f64).is_some_and(|dropout| dropout > 0.0) {
             return Err(Halt::missing("a model that leaves out merges at random"));
         }
         let vocabulary = &file.vocabulary;
-        let prefix = file.model_str("continuing_subword_prefix").unwrap_or_default();
+        let prefix = affix(file, "continuing_subword_prefix", "")?;
         let unknown = match file.model_str("unk_token") {
             Some(token) => vocabulary.id(token),
             None => None,
@@ -87,7 +98,7 @@ impl<'f> Bpe<'f> {
             merges: MergeTable::new(file, prefix)?,
             unknown,
             prefix,
-            suffix: file.model_str("end_of_word_suffix").unwrap_or_default(),
+            suffix: affix(file, "end_of_word_suffix", "")?,
             fuses_unknown: file.model_bool("fuse_unk").unwrap_or_default(),
             has_byte_fallback: file.model_bool("byte_fallback").unwrap_or_default(),
             ignores_merges: file.model_bool("ignore_merges").unwrap_or_default(),
@@ -315,6 +326,9 @@ mod tests {
         let json = r###"{"model": {"type": "BPE", "vocab": {"a": 0, "##b": 1, "##c</w>": 2, "ab": 3, "abc</w>": 4},
             "merges": ["a ##b", "ab ##c</w>"], "continuing_subword_prefix": "##", "end_of_word_suffix": "</w>"}}"###;
         assert_eq!(ids(json, "abc"), [4]);
+        let long = json.replace("\"##\"", &format!("\"{}\"", "#".repeat(65)));
+        let file = TokenizerFile::from_bytes(long.as_bytes()).unwrap();
+        assert!(matches!(Model::new(&file), Err(Halt::Missing(_))));
     }
 
     #[test]
