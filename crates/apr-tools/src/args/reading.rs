@@ -64,6 +64,10 @@ impl PartArgs {
 }
 
 impl VoidArg {
+    pub(crate) const fn is_given(self) -> bool {
+        self.is_bf16
+    }
+
     /// How the nested object with these keys is read; that of no keys is the whole file.
     pub(crate) fn options_of(self, key: &str) -> Options {
         let mut options = Options::default();

@@ -113,12 +113,19 @@ enum Base {
 }
 
 impl Args {
-    /// Refuses options that are about tensors or text metadata, where a folder becomes a language model.
+    /// Refuses options that are about a file, its tensors or text metadata, where a folder becomes a language model.
     ///
     /// # Errors
     ///
     /// If one was given.
     fn refuse_of_tensors(&self) -> Result<(), Failure> {
+        // --signature needs --key.
+        if self.detached.key.is_some() {
+            let what = "--key verifies one file, and this model is several";
+            return Err(Failure::new(CODE_USAGE, what)
+                .in_file(&self.input)
+                .help("`apr verify FOLDER --key KEY` checks the signature of a folder"));
+        }
         let given = [
             ("select", self.selection.select().next().is_some()),
             ("exclude", self.selection.exclude().next().is_some()),
@@ -128,6 +135,7 @@ impl Args {
             ("metadata-from", self.metadata_from.is_some()),
             ("no-metadata", self.no_metadata),
             ("dequantize", self.dequantize.dtype().is_some()),
+            ("void-as-bf16", self.void.is_given()),
         ];
         match given.into_iter().chain(self.layout.given()).find(|(_, is_given)| *is_given) {
             Some((name, _)) => {
