@@ -7,12 +7,14 @@ use super::header::Compression;
 use super::{Source, invalid};
 use crate::error::{Error, ErrorKind, within};
 
-/// Longest payload that is held in memory: one that is encrypted or signed.
+/// Longest payload that is held in memory: one that is encrypted or signed, and a chunk of LZ4.
 pub(super) const MAX_HELD: u64 = 1 << 30;
 /// Decompressed bytes that any payload may have.
 const MIN_DECOMPRESSED: u64 = 32 << 20;
 /// Decompressed bytes for each byte of a payload.
 const MAX_RATIO: u64 = 1024;
+/// Decompressed bytes for each byte of a block of LZ4: a byte of its lengths stands for so many.
+const LZ4_RATIO: u64 = 255;
 /// Largest window of zstd: that of level 19.
 const WINDOW_LOG: u32 = 23;
 /// Decompressed lengths are cut to 32 bits in the header of a single file.
@@ -103,7 +105,8 @@ impl Decompressed {
     /// The LZ4 block of a chunk, behind its length.
     pub(super) fn lz4_block(mut section: Section, declared: u64) -> Result<Self, Error> {
         let (stored, mut len) = (section.len(), [0; 4]);
-        within("a decompressed chunk", declared, MIN_DECOMPRESSED.max(stored.saturating_mul(MAX_RATIO)))?;
+        // It is held whole, and no block of LZ4 becomes longer than that.
+        within("a decompressed chunk", declared, MAX_HELD.min(stored.saturating_mul(LZ4_RATIO)))?;
         section.read_exact(&mut len).map_err(damaged)?;
         if u64::from(u32::from_le_bytes(len)) != declared {
             return Err(invalid("two lengths of a chunk differ"));
