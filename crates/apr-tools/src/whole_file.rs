@@ -31,7 +31,7 @@ const PIECE_LEN: usize = 1 << 20;
 ///
 /// If it is of another format.
 pub(crate) fn source(path: &Path, instead: &str) -> Result<Source, Failure> {
-    of_version_1(Source::open(path)?, instead)
+    of_version_1(Source::open_local(path)?, instead)
 }
 
 /// The same of a source that was opened.

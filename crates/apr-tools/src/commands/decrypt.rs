@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let (path, mut rules) = (args.input.as_path(), args.payload.apply(args.compat.rules()));
     refuse_shared_stdin(args.keys.takes_stdin(), path)?;
     let output = args.write.output(&args.output, console)?;
-    let source = Source::open(path)?;
+    let source = Source::open_local(path)?;
     if source.format() == Format::Sealed {
         return open::open(&source, output, None, &args.keys, console);
     }

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
             "name --recipient KEY, or take a password: --ask-password, --password-file, --password-fd",
         ));
     }
-    let source = Source::open(path)?;
+    let source = Source::open_local(path)?;
     match source.format() {
         Format::AprV1 if recipients.count() <= 1 => {}
         Format::Sealed => {

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
             .help("name --recipient KEY, --remove KEY or --remove-others"));
     }
     let signer = args.sign.as_deref().map(|path| load_signing(path, &args.keys.key_password)).transpose()?;
-    let source = Source::open(path)?;
+    let source = Source::open_local(path)?;
     let file = SealedFile::open(&source, args.keys.limits())?;
     if !file.header().is_encrypted() {
         return Err(Failure::new("ac-not-encrypted", "the file is not encrypted").in_file(path));

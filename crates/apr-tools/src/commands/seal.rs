@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     refuse_shared_stdin(recipients.takes_stdin() || signing.takes_stdin(), input)?;
     // The output is checked before standard input is read.
     let output = args.write.output(&args.output, console)?;
-    seal(Source::open(input)?, input, output, recipients, signing, &args.extras, console)
+    seal(Source::open_local(input)?, input, output, recipients, signing, &args.extras, console)
 }
 
 /// Seals a file for whom, by whom and where the options say, those of `apr encrypt` as well.

@@ -236,7 +236,11 @@ fn load(
     detached: Option<&Detached>,
     console: &Console,
 ) -> Result<apr_serve::Model, Failure> {
-    let source = Source::open_verified(path, detached, console)?.with_keys(keys);
+    let source = match detached {
+        Some(_) => Source::open_verified(path, detached, console)?,
+        None => Source::open_local(path)?,
+    };
+    let source = source.with_keys(keys);
     tell_cost(&source, console)?;
     let opened = Model::of_content(source, rules)?;
     let is_signed = matches!(keys.trusted().trust(), Trust::Key(_) | Trust::AnyOf(_));

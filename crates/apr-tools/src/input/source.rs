@@ -14,7 +14,7 @@ use super::{Format, Rules, failure_of};
 use crate::detached::Detached;
 use crate::error::Failure;
 use crate::foreign;
-use crate::remote::Remote;
+use crate::remote::{Remote, is_url};
 use crate::secrets::Keys;
 use crate::terminal::Console;
 
@@ -67,6 +67,15 @@ impl Source {
         })
     }
 
+    /// The same of a file of this machine: a URL is refused before a request is sent.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open), and for a URL.
+    pub(crate) fn open_local(path: &Path) -> Result<Self, Failure> {
+        if is_url(path) { Err(Failure::not_remote(path)) } else { Self::open(path) }
+    }
+
     /// Looks at what FILE names, and verifies the signature beside it if there has to be one. What is read from then on are the
     /// bytes that were verified.
     ///
@@ -79,7 +88,7 @@ impl Source {
         console: &Console,
     ) -> Result<Self, Failure> {
         let Some(detached) = detached else { return Self::open(path) };
-        let mut source = Self::open(path)?;
+        let mut source = Self::open_local(path)?;
         // Standard input is in a file of our own already.
         if source.spool.is_none() {
             let copy = Detached::copy(path, console)?;

@@ -201,7 +201,7 @@ fn what_is_not_read_over_the_network_is_refused_by_name() {
     let sandbox = Sandbox::with_models();
     let server = serve(&sandbox, "");
     let url = server.url("/model.safetensors");
-    let cases: [(&[&str], i32, &str); 8] = [
+    let cases: [(&[&str], i32, &str); 16] = [
         (&["inspect", &url, "--offline"], 2, "rm-offline"),
         (&["inspect", "https://example.org/model.safetensors", "--offline"], 2, "rm-offline"),
         (&["inspect", "http://198.51.100.1/model.safetensors"], 2, "rm-http"),
@@ -210,11 +210,20 @@ fn what_is_not_read_over_the_network_is_refused_by_name() {
         (&["inspect", "ftp://example.org/m"], 2, "cli-remote"),
         (&["seal", &url, "-o", "x.sealed", "--password-file", "password.txt"], 2, "cli-remote"),
         (&["train", "linear-regression", "--data", &url, "-o", "x.apr", "--target", "y"], 2, "cli-remote"),
+        (&["encrypt", &url, "-o", "x.apr", "--password-file", "password.txt"], 2, "cli-remote"),
+        (&["decrypt", &url, "-o", "x.apr", "--password-file", "password.txt"], 2, "cli-remote"),
+        (&["rekey", &url, "--identity", "buyer.key", "--remove-others"], 2, "cli-remote"),
+        (&["license", "show", &url], 2, "cli-remote"),
+        (&["sign", &url, "--inside", "-o", "x.apr", "--key", "maker.key"], 2, "cli-remote"),
+        (&["serve", &url, "--port", "0"], 2, "cli-remote"),
+        (&["predict", &url, "-i", "rows.csv", "--key", "maker.key.pub"], 2, "cli-remote"),
+        (&["verify", &url, "--key", "maker.key.pub"], 2, "cli-remote"),
     ];
     sandbox.write("password.txt", b"correct horse\n");
     for (args, exit, code) in cases {
         let ran = sandbox.run(args);
         assert!(ran.exit == exit && ran.stderr.contains(code), "{args:?}: {}\n{}", ran.exit, ran.stderr);
+        assert!(server.seen().is_empty(), "{args:?}");
     }
 }
 
