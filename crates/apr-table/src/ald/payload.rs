@@ -164,3 +164,24 @@ fn damaged(error: io::Error) -> Error {
         Err(_) => invalid("the payload cannot be decompressed"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_of_lz4_is_no_longer_than_its_block_can_become() {
+        // No bytes become shorter than zeros.
+        let zeros = vec![0; 1 << 20];
+        let mut stored = (zeros.len() as u32).to_le_bytes().to_vec();
+        stored.extend(lz4_flex::block::compress(&zeros));
+        let chunk = |declared| Decompressed::lz4_block(Section::in_memory(stored.clone()), declared);
+        let mut found = Vec::new();
+        chunk(zeros.len() as u64).unwrap().read_to_end(&mut found).unwrap();
+        assert!(found == zeros);
+        let most = stored.len() as u64 * LZ4_RATIO;
+        for (declared, code) in [(most, "tb-ald"), (most + 1, "tb-limit"), (u64::MAX, "tb-limit")] {
+            assert_eq!(chunk(declared).err().unwrap().code(), code, "{declared}");
+        }
+    }
+}
