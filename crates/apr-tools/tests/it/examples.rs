@@ -44,7 +44,7 @@ const COMMANDS: [&str; 36] = [
 ];
 
 /// The commands below `Examples:` of a help page.
-fn examples(help: &str) -> Vec<String> {
+pub(crate) fn examples(help: &str) -> Vec<String> {
     let after = help.split_once("\nExamples:\n").map_or("", |(_, after)| after);
     after.lines().take_while(|line| line.starts_with("  apr ")).map(|line| line.trim().to_owned()).collect()
 }
@@ -75,7 +75,7 @@ fn examples_of_all_help_pages_run() {
         assert!(examples.len() >= enough, "{page:?} has {} examples", examples.len());
         for example in examples {
             if page[0] == "get" {
-                // They need the hub: `get.rs` has one.
+                // They need the hub: `get.rs` has one, and runs them.
                 continue;
             }
             if page[0] == "serve" {

@@ -10,6 +10,8 @@ use sha2::{Digest as _, Sha256};
 use crate::sandbox::Sandbox;
 use crate::server::{Reply, Seen, Server};
 
+/// Names of the commit.
+const REVISIONS: [&str; 2] = ["main", "v1.0"];
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
 fn digest(bytes: &[u8]) -> String {
@@ -40,12 +42,13 @@ fn listing(files: &Files) -> Value {
 /// A hub with these files; each answer of a file goes through `change`.
 fn hub(files: Files, change: impl Fn(usize, Reply) -> Reply + Send + Sync + 'static) -> Server {
     let listed = listing(&files).to_string();
+    let lists = REVISIONS.map(|name| format!("/api/models/org/name/revision/{name}?blobs=true"));
     let files: BTreeMap<String, Vec<u8>> = files
         .into_iter()
         .map(|(path, bytes, _)| (format!("/org/name/resolve/{COMMIT}/{path}"), bytes))
         .collect();
     Server::new(move |number, seen| {
-        if seen.path == "/api/models/org/name/revision/main?blobs=true" {
+        if lists.contains(&seen.path) {
             return Reply::whole(listed.as_bytes(), "");
         }
         match files.get(&seen.path) {
@@ -208,17 +211,42 @@ fn lists_that_lead_elsewhere_are_refused() {
     }
 }
 
+/// A server with the files of a set of shards.
+fn shards(sandbox: &Sandbox) -> Server {
+    let folder = sandbox.path("sharded");
+    Server::new(move |_, seen| match fs::read(folder.join(seen.path.trim_start_matches('/'))) {
+        Ok(bytes) => Reply::range(seen, &bytes, "etag: \"v1\"\r\n"),
+        Err(_) => Reply::status("404 Not Found", ""),
+    })
+}
+
 #[test]
 fn an_index_brings_its_shards() {
     let sandbox = Sandbox::with_models();
-    let folder = sandbox.path("sharded");
-    let server = Server::new(move |_, seen| match fs::read(folder.join(seen.path.trim_start_matches('/'))) {
-        Ok(bytes) => Reply::range(seen, &bytes, "etag: \"v1\"\r\n"),
-        Err(_) => Reply::status("404 Not Found", ""),
-    });
+    let server = shards(&sandbox);
     let ran = sandbox.run(&["get", &server.url("/model.safetensors.index.json"), "-o", "copy"]);
     assert_eq!(ran.exit, 0, "{}", ran.stderr);
     assert_eq!(sandbox.run(&["diff", "sharded", "copy"]).exit, 0);
     let names = |folder: &str| fs::read_dir(sandbox.path(folder)).unwrap().count();
     assert_eq!(names("sharded"), names("copy"));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_examples_of_its_help_page_run() {
+    let sandbox = Sandbox::with_models();
+    let mut files = files();
+    files.push(("model-q4_k_m.gguf", vec![1; 1000], true));
+    let (hub, shards) = (hub(files, |_, reply| reply), shards(&sandbox));
+    let examples = crate::examples::examples(&sandbox.run(&["get", "--help"]).stdout);
+    assert_eq!(examples.len(), 3, "{examples:?}");
+    for example in examples {
+        let line = example.replace("https://host.example", &shards.url(""));
+        let ran = sandbox.shell(&format!("HF_ENDPOINT={} {line}", hub.url("")));
+        assert_eq!(ran.exit, 0, "{line}\n{}{}", ran.stdout, ran.stderr);
+    }
+    for path in ["model/model.safetensors", "models/model-q4_k_m.gguf", "model/model.safetensors.index.json"]
+    {
+        assert!(sandbox.path(path).exists(), "{path}");
+    }
 }
