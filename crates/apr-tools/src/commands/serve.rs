@@ -17,6 +17,7 @@ use crate::error::{CODE_NO_PREDICTION, CODE_USAGE, Exit, Failure};
 use crate::file_digest::sha256;
 use crate::input::{Model, Rules, Source};
 use crate::interruption::{self, Asked};
+use crate::remote::is_url;
 use crate::report::{self, Report};
 use crate::sealed_file::tell_cost;
 use crate::secrets::{Keys, KeysArgs};
@@ -236,11 +237,10 @@ fn load(
     detached: Option<&Detached>,
     console: &Console,
 ) -> Result<apr_serve::Model, Failure> {
-    let source = match detached {
-        Some(_) => Source::open_verified(path, detached, console)?,
-        None => Source::open_local(path)?,
-    };
-    let source = source.with_keys(keys);
+    if is_url(path) {
+        return Err(Failure::not_remote(path));
+    }
+    let source = Source::open_verified(path, detached, console)?.with_keys(keys);
     tell_cost(&source, console)?;
     let opened = Model::of_content(source, rules)?;
     let is_signed = matches!(keys.trusted().trust(), Trust::Key(_) | Trust::AnyOf(_));
