@@ -9,11 +9,12 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use self::card::Card;
-use self::name::{Parts, title};
+use self::name::Names;
 use self::yaml::Yaml;
 use crate::error::{Error, ErrorKind};
 use crate::json::{Json, Object};
 use crate::keys::{Keys, Value};
+use crate::regex::Missing;
 use crate::tensors::output::ParameterCount;
 use crate::texts::Texts;
 
@@ -127,14 +128,15 @@ pub(crate) fn authorship(
     let mut keys = Keys::new();
     sampling(texts, &metadata, &mut keys)?;
     let mut authorship = Authorship::default();
-    authorship.read_card(&Card::from_texts(texts)?, total)?;
+    let names = Names::new().map_err(|Missing(what)| ErrorKind::unsupported("README.md", &what))?;
+    authorship.read_card(&Card::from_texts(texts)?, &names, total)?;
     let config = match texts.get("config.json") {
         Some(bytes) => object("config.json", Json::from_bytes("config.json", bytes)?)?,
         None => Object::default(),
     };
     let path = config.get("_name_or_path").and_then(Json::as_str);
     for name in path.filter(|path| path.matches('/').count() <= 1).into_iter().chain([texts.folder()]) {
-        authorship.read_name(name, total);
+        authorship.read_name(name, &names, total);
     }
     authorship.override_with(&metadata)?;
     if let Some(name) = options.name {
@@ -154,7 +156,7 @@ impl Authorship {
         &mut self.fields[idx]
     }
 
-    fn read_card(&mut self, card: &Card, parameters: i64) -> Result<(), Error> {
+    fn read_card(&mut self, card: &Card, names: &Names, parameters: i64) -> Result<(), Error> {
         for (field, value) in FIELDS.iter().zip(&mut self.fields) {
             for name in field.names {
                 if let (None, Some((line, yaml))) = (&value, card.get(name)) {
@@ -162,8 +164,8 @@ impl Authorship {
                 }
             }
         }
-        self.base_models = sources(card, &["base_model", "base_models", "base_model_sources"], parameters)?;
-        self.datasets = sources(card, &["datasets", "dataset", "dataset_sources"], parameters)?;
+        self.base_models = sources(card, &["base_model", "base_models", "base_model_sources"], names, parameters)?;
+        self.datasets = sources(card, &["datasets", "dataset", "dataset_sources"], names, parameters)?;
         for (list, names) in
             [(&mut self.tags, ["tags", "pipeline_tag"]), (&mut self.languages, ["languages", "language"])]
         {
@@ -175,11 +177,11 @@ impl Authorship {
     }
 
     /// Takes a name apart, for what is not known yet.
-    fn read_name(&mut self, id: &str, parameters: i64) {
-        let parts = Parts::of(id, parameters);
-        let organization = parts.organization.as_deref().map(title);
+    fn read_name(&mut self, id: &str, names: &Names, parameters: i64) {
+        let parts = names.parts(id, parameters);
+        let organization = parts.organization.as_deref().map(|name| names.title(name));
         for (key, value) in [
-            ("name", Some(title(&parts.name))),
+            ("name", Some(names.title(&parts.name))),
             ("organization", organization),
             ("basename", parts.basename),
             ("finetune", parts.finetune),
@@ -364,8 +366,13 @@ fn append(list: &mut Option<Vec<String>>, yaml: &Yaml) -> Result<(), &'static st
 }
 
 /// Base models or datasets: the value of the first name that is there.
-fn sources(card: &Card, names: &[&str], parameters: i64) -> Result<Option<Vec<Source>>, Error> {
-    let Some((line, yaml)) = names.iter().find_map(|name| card.get(name)) else { return Ok(None) };
+fn sources(
+    card: &Card,
+    members: &[&str],
+    names: &Names,
+    parameters: i64,
+) -> Result<Option<Vec<Source>>, Error> {
+    let Some((line, yaml)) = members.iter().find_map(|name| card.get(name)) else { return Ok(None) };
     let one = core::slice::from_ref(yaml);
     let items = match yaml {
         Yaml::Scalar(scalar) if scalar.is_text() => one,
@@ -376,7 +383,7 @@ fn sources(card: &Card, names: &[&str], parameters: i64) -> Result<Option<Vec<So
         return Err(wrong(line, "the list has more than 10000 entries"));
     }
     let source = |item: &Yaml| match item {
-        Yaml::Scalar(scalar) if scalar.is_text() => Ok(source_of(&scalar.text, parameters)),
+        Yaml::Scalar(scalar) if scalar.is_text() => Ok(source_of(&scalar.text, names, parameters)),
         Yaml::Scalar(_) | Yaml::List(_) => Ok(Source::default()),
         Yaml::Map(members) => {
             let mut source = Source::default();
@@ -393,7 +400,7 @@ fn sources(card: &Card, names: &[&str], parameters: i64) -> Result<Option<Vec<So
 }
 
 /// A base model or a dataset by its name or its address.
-fn source_of(id: &str, parameters: i64) -> Source {
+fn source_of(id: &str, names: &Names, parameters: i64) -> Source {
     let [mut name, mut version, mut organization, mut repo_url] = [const { None }; 4];
     let is_address = ["http://", "https://", "ssh://"].iter().any(|scheme| id.starts_with(scheme));
     let on_hub = id
@@ -408,10 +415,10 @@ fn source_of(id: &str, parameters: i64) -> Source {
         None => (!is_address).then_some(id),
     };
     if let Some(path) = path {
-        let parts = Parts::of(path, parameters);
-        name = Some(title(&parts.name));
+        let parts = names.parts(path, parameters);
+        name = Some(names.title(&parts.name));
         version = parts.version;
-        organization = parts.organization.as_deref().map(title);
+        organization = parts.organization.as_deref().map(|name| names.title(name));
         repo_url =
             parts.organization.map(|organization| format!("https://{HUB}{organization}/{}", parts.name));
     }

@@ -11,6 +11,8 @@ use crate::error::{Error, ErrorKind};
 
 /// Most arrays and objects within one another.
 const MAX_DEPTH: usize = 64;
+/// Most values of a text: a value of two bytes needs fifty in memory.
+const MAX_VALUES: usize = 1 << 22;
 
 /// A value. `NaN` and the infinities are numbers, as Python writes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,8 +51,11 @@ impl Json {
             Error::from(ErrorKind::NotUtf8 { file: file.into() }).at(error.valid_up_to() as u64)
         })?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        parse(text).map_err(|(what, offset)| {
-            Error::from(ErrorKind::Json { file: file.into(), what }).at(offset as u64)
+        parse(text).map_err(|stop| match stop {
+            Stop::Syntax(what, offset) => {
+                Error::from(ErrorKind::Json { file: file.into(), what }).at(offset as u64)
+            }
+            Stop::TooMany => ErrorKind::limit(file, "values", MAX_VALUES),
         })
     }
 
@@ -238,17 +243,26 @@ enum Open {
     Object(Vec<(Box<str>, Json)>, Box<str>),
 }
 
-type Stop = (json_scan::ErrorKind, usize);
+/// Why a text is not read.
+enum Stop {
+    Syntax(json_scan::ErrorKind, usize),
+    TooMany,
+}
 
 fn parse(text: &str) -> Result<Json, Stop> {
-    let stop = |error: json_scan::Error| (error.kind(), error.offset());
+    let stop = |error: json_scan::Error| Stop::Syntax(error.kind(), error.offset());
     let mut scanner = Scanner::new(text, Check::Syntax);
     scanner.skip_white_space();
     let mut open: Vec<Open> = Vec::new();
+    let mut n_values = 0;
     loop {
+        n_values += 1;
+        if n_values > MAX_VALUES {
+            return Err(Stop::TooMany);
+        }
         let begins = matches!(scanner.peek(), Some(b'{' | b'['));
         if begins && open.len() == MAX_DEPTH {
-            return Err((json_scan::ErrorKind::TooDeep, scanner.pos()));
+            return Err(Stop::Syntax(json_scan::ErrorKind::TooDeep, scanner.pos()));
         }
         let mut value = if scanner.eat(b'[') {
             if !scanner.eat(b']') {
@@ -366,6 +380,8 @@ mod tests {
         assert_eq!(Json::from_bytes("x.json", b"[\xff]").unwrap_err().code(), "hg-utf8");
         let deep = "[".repeat(100_000);
         assert!(Json::from_bytes("x.json", deep.as_bytes()).unwrap_err().to_string().contains("deep"));
+        let many = alloc::format!("[{}0]", "0,".repeat(MAX_VALUES));
+        assert_eq!(Json::from_bytes("x.json", many.as_bytes()).unwrap_err().code(), "hg-limit");
         assert!(matches!(read(&(String::from("[").repeat(64) + &"]".repeat(64))), Json::Array(_)));
     }
 }

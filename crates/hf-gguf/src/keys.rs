@@ -1,5 +1,7 @@
 //! Keys of a GGUF file in the order in which they are written.
 
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -113,13 +115,17 @@ pub struct Key {
 /// assert_eq!(keys.get("general.type").and_then(|value| value.as_str()), Some("adapter"));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Keys(Vec<Key>);
+pub struct Keys {
+    keys: Vec<Key>,
+    /// Where each one is: front matter may have 10,000 base models of nine keys.
+    by_name: BTreeMap<Box<str>, usize>,
+}
 
 impl Keys {
     /// No keys.
     #[must_use]
     pub const fn new() -> Self {
-        Self(Vec::new())
+        Self { keys: Vec::new(), by_name: BTreeMap::new() }
     }
 
     /// Sets a key: an old value is replaced where it stands, a new key comes last. Empty strings and arrays are ignored, as
@@ -129,9 +135,12 @@ impl Keys {
         if value.is_empty() {
             return;
         }
-        match self.0.iter_mut().find(|key| key.name == name) {
-            Some(key) => key.value = value,
-            None => self.0.push(Key { name, value }),
+        match self.by_name.get(name.as_str()) {
+            Some(&place) => self.keys[place].value = value,
+            None => {
+                self.by_name.insert(name.as_str().into(), self.keys.len());
+                self.keys.push(Key { name, value });
+            }
         }
     }
 
@@ -144,7 +153,7 @@ impl Keys {
 
     /// Sets each of these keys in turn.
     pub fn append(&mut self, keys: Self) {
-        for key in keys.0 {
+        for key in keys.keys {
             self.set(key.name, key.value);
         }
     }
@@ -152,30 +161,24 @@ impl Keys {
     /// The value of a key.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.0.iter().find(|key| key.name == name).map(|key| &key.value)
-    }
-
-    /// Removes a key; returns its value.
-    pub fn remove(&mut self, name: &str) -> Option<Value> {
-        let place = self.0.iter().position(|key| key.name == name)?;
-        Some(self.0.remove(place).value)
+        self.by_name.get(name).map(|&place| &self.keys[place].value)
     }
 
     /// The keys in order.
     pub fn iter(&self) -> impl Iterator<Item = &Key> {
-        self.0.iter()
+        self.keys.iter()
     }
 
     /// Number of keys.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.0.len()
+        self.keys.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.keys.is_empty()
     }
 
     /// Adds the keys to a file.
@@ -184,7 +187,7 @@ impl Keys {
     ///
     /// Those of the [`GgufBuilder`]: names that no GGUF file has.
     pub fn write_to(&self, builder: &mut GgufBuilder) -> Result<(), Error> {
-        for Key { name, value } in &self.0 {
+        for Key { name, value } in &self.keys {
             match value {
                 Value::U16(number) => builder.set(name, *number),
                 Value::U32(number) => builder.set(name, *number),

@@ -184,6 +184,7 @@ impl Regex {
                 from += 1;
                 continue;
             }
+            budget.take(1)?;
             found.push((begin, end));
             from = end;
         }
@@ -214,6 +215,7 @@ impl Regex {
         budget: &mut Budget,
     ) -> Result<Option<usize>, Missing> {
         let mut fallbacks: Vec<Fallback> = Vec::new();
+        budget.take(self.n_marks as u64)?;
         let mut marks = alloc::vec![usize::MAX; self.n_marks];
         loop {
             budget.take(1)?;

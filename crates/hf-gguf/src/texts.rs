@@ -20,7 +20,7 @@ const NAMES: &[(&str, u64)] = &[
     ("spiece.model", MAX_TEXT),
     ("sentencepiece.bpe.model", MAX_TEXT),
     ("tekken.json", MAX_TEXT),
-    ("tokenizer_config.json", MAX_TEXT),
+    ("tokenizer_config.json", MAX_PROSE),
     ("special_tokens_map.json", MAX_PROSE),
     ("added_tokens.json", MAX_PROSE),
     ("vocab.json", MAX_TEXT),

@@ -147,8 +147,8 @@ fn labels(config: &Config) -> Option<Vec<String>> {
 /// The projection of a classifier without a hidden layer has another name than that of one with it.
 fn name_classifier(builder: &mut Builder<'_>, incoming: Incoming) -> Result<(), Error> {
     let Incoming { mut name, view, .. } = incoming;
-    if labels(builder.config).is_some()
-        && let Some(end) = name.strip_prefix("classifier.").filter(|end| matches!(*end, "weight" | "bias"))
+    if let Some(end) = name.strip_prefix("classifier.").filter(|end| matches!(*end, "weight" | "bias"))
+        && labels(builder.config).is_some()
     {
         name = format!("classifier.out_proj.{end}");
     }

@@ -1,10 +1,25 @@
 //! Names of models, taken apart: `Llama-2-7b-chat-hf`.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::regex::{Budget, Regex};
+use crate::regex::{Budget, Missing, Regex};
+
+/// Longest name that is taken apart, in bytes. Those of the hub have 193 at most.
+const MAX_NAME: usize = 256;
+
+/// Forms of the parts of names, whatever their case.
+#[derive(Debug)]
+pub(super) struct Names {
+    version: Regex,
+    kind: Regex,
+    size: Regex,
+    tuned: Regex,
+    /// Of words that titles leave as they are.
+    version_in_title: Regex,
+}
 
 /// The parts of a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,12 +53,23 @@ impl Role {
     }
 }
 
-impl Parts {
+impl Names {
+    pub(super) fn new() -> Result<Self, Missing> {
+        let form = |expression: &str| Regex::new(&format!(r"(?i)\A(?:{expression})\z"));
+        Ok(Self {
+            version: form(r"(v|iter)?[0-9]+([.][0-9]+)*")?,
+            kind: form(r"i?q[0-9](_[0-9a-z_])*|b?fp?(16|32)")?,
+            size: form(r"((a|[0-9]+x)?[0-9]+([._][0-9]+)?[kmbt][0-9]?|small|mini|medium|large|x?xl)")?,
+            tuned: form("chat|instruct|vision|lora")?,
+            version_in_title: form(r"(?m:v[0-9]+(\.[0-9]+)*|[0-9].*)")?,
+        })
+    }
+
     /// Takes `organization/name` apart, or a name. A size far from the real number of parameters is that of a context; 0 if the
     /// number is not known, negative for an adapter that has so many.
-    pub(super) fn of(id: &str, parameters: i64) -> Self {
-        if id.contains(' ') {
-            return Self { name: id.into(), ..Self::default() };
+    pub(super) fn parts(&self, id: &str, parameters: i64) -> Parts {
+        if id.contains(' ') || id.len() > MAX_NAME {
+            return Parts { name: id.into(), ..Parts::default() };
         }
         let (organization, name) = match id.split_once('/') {
             Some((organization, name)) => (Some(organization).filter(|own| !own.starts_with('.')), name),
@@ -52,7 +78,7 @@ impl Parts {
         let mut parts: Vec<String> =
             name.split('-').filter(|part| !part.is_empty()).map(String::from).collect();
         let mut roles: Vec<Role> =
-            parts.iter_mut().enumerate().map(|(idx, part)| role(part, idx == 0, parameters)).collect();
+            parts.iter_mut().enumerate().map(|(idx, part)| self.role(part, idx == 0, parameters)).collect();
         let digits = |part: &String| part.contains(|c: char| c.is_ascii_digit());
         if parts.iter().zip(&roles).any(|(part, role)| role.is_size && digits(part)) {
             // Sizes in words are ignored beside numbers.
@@ -68,12 +94,8 @@ impl Parts {
         };
         let mut sizes = join(&|role| role.is_size);
         if let Some(sizes) = &mut sizes {
-            let mut seen: Vec<&str> = Vec::new();
-            sizes.retain(|size| {
-                let is_new = !seen.contains(size);
-                seen.extend(is_new.then_some(*size));
-                is_new
-            });
+            let mut seen = BTreeSet::new();
+            sizes.retain(|size| seen.insert(*size));
         }
         let size_label = sizes.map(|sizes| sizes.join("-"));
         let finetune = join(&|role| role.is_finetune).map(|parts| parts.join("-"));
@@ -81,37 +103,50 @@ impl Parts {
         let is_clear = size_label.is_some() || finetune.is_some() || version.is_some();
         let basename = join(&|role| role.is_base).filter(|_| is_clear).map(|parts| parts.join("-"));
         let organization = organization.map(String::from);
-        Self { name: name.into(), organization, basename, finetune, version, size_label }
+        Parts { name: name.into(), organization, basename, finetune, version, size_label }
     }
-}
 
-/// What a part is, by its form; sizes and types are written in capitals.
-fn role(part: &mut String, is_first: bool, parameters: i64) -> Role {
-    let mut role = Role::default();
-    if is(part, r"(v|iter)?[0-9]+([.][0-9]+)*") {
-        role.is_version = true;
-    } else if is(part, r"i?q[0-9](_[0-9a-z_])*|b?fp?(16|32)") {
-        role.is_type = true;
-        *part = part.to_uppercase();
-    } else if !is_first
-        // Cases are ignored beyond ASCII, and sizes are cut by bytes: U+212A is a `k`.
-        && part.is_ascii()
-        && is(part, r"((a|[0-9]+x)?[0-9]+([._][0-9]+)?[kmbt][0-9]?|small|mini|medium|large|x?xl)")
-    {
-        *part = normalized_size(part);
-        if is_context(part, parameters) {
-            role.is_finetune = true;
-            let (number, unit) = part.split_at(part.len() - 1);
-            *part = format!("{number}{}", unit.to_lowercase());
-        } else {
-            role.is_size = true;
+    /// What a part is, by its form; sizes and types are written in capitals.
+    fn role(&self, part: &mut String, is_first: bool, parameters: i64) -> Role {
+        let mut role = Role::default();
+        if is(part, &self.version) {
+            role.is_version = true;
+        } else if is(part, &self.kind) {
+            role.is_type = true;
+            *part = part.to_uppercase();
+        } else if !is_first
+            // Cases are ignored beyond ASCII, and sizes are cut by bytes: U+212A is a `k`.
+            && part.is_ascii()
+            && is(part, &self.size)
+        {
+            *part = normalized_size(part);
+            if is_context(part, parameters) {
+                role.is_finetune = true;
+                let (number, unit) = part.split_at(part.len() - 1);
+                *part = format!("{number}{}", unit.to_lowercase());
+            } else {
+                role.is_size = true;
+            }
+        } else if !is_first && is(part, &self.tuned) {
+            let is_adapter = parameters < 0 && part.eq_ignore_ascii_case("lora");
+            role.is_type = is_adapter;
+            role.is_finetune = !is_adapter;
         }
-    } else if !is_first && is(part, "chat|instruct|vision|lora") {
-        let is_adapter = parameters < 0 && part.eq_ignore_ascii_case("lora");
-        role.is_type = is_adapter;
-        role.is_finetune = !is_adapter;
+        role
     }
-    role
+
+    /// A name in title form: `-` is a space, words in small letters begin with a capital one unless they are versions.
+    pub(super) fn title(&self, name: &str) -> String {
+        if name.len() > MAX_NAME {
+            return name.into();
+        }
+        let spaced = name.replace('-', " ");
+        let word = |word: &str| {
+            let is_lower = word.contains(char::is_lowercase) && !word.contains(char::is_uppercase);
+            if is_lower && !is(word, &self.version_in_title) { capitalized(word) } else { word.to_string() }
+        };
+        spaced.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// `7b1` as `7.1B`, `1_5b` as `1.5B`.
@@ -171,20 +206,6 @@ fn mark_base(parts: &[String], roles: &mut [Role]) {
     }
 }
 
-/// A name in title form: `-` is a space, words in small letters begin with a capital one unless they are versions.
-pub(super) fn title(name: &str) -> String {
-    let spaced = name.replace('-', " ");
-    let word = |word: &str| {
-        let is_lower = word.contains(char::is_lowercase) && !word.contains(char::is_uppercase);
-        if is_lower && !is(word, r"(?m:v[0-9]+(\.[0-9]+)*|[0-9].*)") {
-            capitalized(word)
-        } else {
-            word.to_string()
-        }
-    };
-    spaced.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
-}
-
 /// Each run of letters begins with a capital one.
 fn capitalized(word: &str) -> String {
     let mut text = String::new();
@@ -202,11 +223,10 @@ fn capitalized(word: &str) -> String {
     text
 }
 
-/// Whether an expression matches the whole text, whatever its case.
-fn is(text: &str, expression: &str) -> bool {
+/// Whether a text has a form.
+fn is(text: &str, form: &Regex) -> bool {
     let chars: Vec<char> = text.chars().collect();
-    let regex = Regex::new(&format!(r"(?i)\A(?:{expression})\z"));
-    regex.and_then(|regex| regex.matches(&chars, &mut Budget::default())).is_ok_and(|found| !found.is_empty())
+    form.matches(&chars, &mut Budget::default()).is_ok_and(|found| !found.is_empty())
 }
 
 #[cfg(test)]
@@ -259,8 +279,9 @@ mod tests {
             ("--7B--", 0, [None, None, Some("7B"), None, None]),
             ("", 0, [None, None, None, None, None]),
         ];
+        let names = Names::new().unwrap();
         for (id, parameters, expected) in cases {
-            let parts = Parts::of(id, *parameters);
+            let parts = names.parts(id, *parameters);
             let found = [parts.organization, parts.basename, parts.finetune, parts.version, parts.size_label];
             assert_eq!(found.each_ref().map(Option::as_deref), *expected, "{id}");
         }
@@ -269,7 +290,7 @@ mod tests {
     #[test]
     fn letters_beyond_ascii_are_no_units() {
         for name in ["model-7\u{212a}", "model-7\u{212a}1", "model-\u{17f}mall", "model-1_5\u{212a}"] {
-            assert_eq!(Parts::of(name, 7_000).size_label, None, "{name}");
+            assert_eq!(Names::new().unwrap().parts(name, 7_000).size_label, None, "{name}");
         }
     }
 
@@ -284,7 +305,7 @@ mod tests {
             ("", ""),
         ];
         for (name, expected) in cases {
-            assert_eq!(title(name), expected);
+            assert_eq!(Names::new().unwrap().title(name), expected);
         }
     }
 }

@@ -174,7 +174,7 @@ impl<'t> Base<'t> {
         };
         let is_decoded = self.added.tokens().any(|(_, _, flags)| !flags.normalized);
         let decoder = self.file.member("decoder").filter(|_| is_decoded);
-        let decoder = decoder.map(|json| Decoder::new(json, 8)).transpose().map_err(undecoded)?;
+        let decoder = decoder.map(Decoder::new).transpose().map_err(undecoded)?;
         let raw = self.added.raw();
         let is_raw = |token: &str| !self.changes.splits_special && raw.contains(token);
         let needs_encoder = self.added.tokens().any(|(_, token, flags)| !flags.normalized && !is_raw(token));

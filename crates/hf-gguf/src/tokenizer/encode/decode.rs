@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Halt, bool_of, pattern_of, str_of};
+use super::{Halt, MAX_LEVELS, MAX_STEPS, bool_of, pattern_of, str_of};
 use crate::characters::letter_byte;
 use crate::json::Json;
 use crate::regex::{Budget, Regex};
@@ -38,7 +38,13 @@ pub(in crate::tokenizer) enum Decoder {
 
 impl Decoder {
     /// The decoder of a file.
-    pub(in crate::tokenizer) fn new(json: &Json, levels: usize) -> Result<Self, Halt> {
+    pub(in crate::tokenizer) fn new(json: &Json) -> Result<Self, Halt> {
+        let mut steps = MAX_STEPS;
+        Self::within(json, &mut steps, MAX_LEVELS)
+    }
+
+    fn within(json: &Json, steps: &mut usize, levels: usize) -> Result<Self, Halt> {
+        *steps = steps.checked_sub(1).ok_or_else(|| Halt::missing("a decoder of so many steps"))?;
         let kind = str_of(json, "type").unwrap_or_default();
         let text = |name, default: &str| str_of(json, name).unwrap_or(default).into();
         Ok(match kind {
@@ -46,7 +52,7 @@ impl Decoder {
                 let levels =
                     levels.checked_sub(1).ok_or_else(|| Halt::missing("a decoder of so many levels"))?;
                 let all = json.get("decoders").and_then(Json::as_array).unwrap_or_default();
-                Self::Sequence(all.iter().map(|json| Self::new(json, levels)).collect::<Result<_, _>>()?)
+                Self::Sequence(all.iter().map(|json| Self::within(json, steps, levels)).collect::<Result<_, _>>()?)
             }
             "ByteLevel" => Self::ByteLevel,
             "WordPiece" => Self::WordPiece {
@@ -234,15 +240,19 @@ mod tests {
             (r#"{"type": "ByteFallback"}"#, &["<0x41>"], "A"),
             (r#"{"type": "ByteFallback"}"#, &["<0xE5>", "<0x8F>", "a"], "\u{fffd}\u{fffd}a"),
         ];
+        let read = |json: &str| Json::from_bytes("x", json.as_bytes()).unwrap();
         let text = |decoder: Option<&Decoder>, tokens: &[&str]| {
             let tokens = tokens.iter().map(|token| String::from(*token)).collect();
             Decoder::text(decoder, tokens, &mut Budget::default()).unwrap()
         };
         for (json, tokens, expected) in cases {
-            let decoder = Decoder::new(&Json::from_bytes("x", json.as_bytes()).unwrap(), 8).unwrap();
+            let decoder = Decoder::new(&read(json)).unwrap();
             assert_eq!(text(Some(&decoder), tokens), *expected, "{json}");
         }
         assert_eq!(text(None, &["a", "b"]), "a b");
-        assert!(matches!(Decoder::new(&Json::Null, 8), Err(Halt::Missing(_))));
+        assert!(matches!(Decoder::new(&Json::Null), Err(Halt::Missing(_))));
+        let many = [r#"{"type": "Fuse"}"#; MAX_STEPS].join(",");
+        let many = alloc::format!(r#"{{"type": "Sequence", "decoders": [{many}]}}"#);
+        assert!(matches!(Decoder::new(&read(&many)), Err(Halt::Missing(_))));
     }
 }

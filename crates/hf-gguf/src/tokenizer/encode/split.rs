@@ -247,7 +247,7 @@ impl Behavior {
 
 impl Piece {
     /// These ranges of it.
-    fn cut(self, ranges: &[(usize, usize)]) -> Vec<Part> {
+    fn cut(&self, ranges: &[(usize, usize)]) -> Vec<Part> {
         let piece = |&(begin, end): &(usize, usize)| Self {
             text: self.text.get(begin..end).unwrap_or_default().to_vec(),
             n_first: if begin == 0 { self.n_first } else { 0 },
@@ -282,14 +282,18 @@ impl Patterns {
                 continue;
             }
             if lstrip {
-                let spaces = text[..start].iter().rev().take_while(|c| c.is_whitespace()).count();
+                let before = text.get(begin..start).unwrap_or_default();
+                let spaces = before.iter().rev().take_while(|c| c.is_whitespace()).count();
                 start = (start - spaces).max(begin);
             }
             if rstrip {
-                end += text[end..].iter().take_while(|c| c.is_whitespace()).count();
+                let spaces = text[end..].iter().take_while(|c| c.is_whitespace()).count();
+                // The next token may begin within them.
+                budget.take(spaces as u64)?;
+                end += spaces;
             }
             if begin < start {
-                parts.extend(piece.clone().cut(&[(begin, start)]));
+                parts.extend(piece.cut(&[(begin, start)]));
             }
             match start.cmp(&end) {
                 Ordering::Less => parts.push(Part::Token(found.id)),
@@ -301,7 +305,7 @@ impl Patterns {
             }
             begin = end;
         }
-        parts.extend(piece.clone().cut(&[(begin, text.len())]));
+        parts.extend(piece.cut(&[(begin, text.len())]));
         Ok(parts)
     }
 }
