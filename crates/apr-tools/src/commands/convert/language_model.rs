@@ -161,15 +161,20 @@ pub(super) fn run(
         Wanted::Converted(_) => NewModel::converted(&conversion)?,
         Wanted::Quantized(target) => NewModel::quantized(&conversion, *target, importance)?,
     };
-    if !args.no_provenance {
-        model.record(&folder.provenance(args.options_text(), output.run, console)?)?;
-    }
     let limits = Limits::new(args.split_max_tensors, args.split_max_size, args.no_tensor_first_split);
-    let files = split::plan(&model, limits, &output.destination)?;
+    if !args.no_provenance {
+        model.record(&folder.provenance(args.options_text(), Run::Dry, console)?)?;
+    }
+    let mut files = split::plan(&model, limits, &output.destination)?;
     let importance: Option<&Importance> = importance.map(|(_, importance)| importance);
     let flaws = match output.run {
         Run::Write => {
             files.check_space(&output)?;
+            if !args.no_provenance {
+                // Hashed only now: of the same length as the record planned before.
+                model.record(&folder.provenance(args.options_text(), Run::Write, console)?)?;
+                files = split::plan(&model, limits, &output.destination)?;
+            }
             files
                 .write(&model, &tensors, importance, &output, console)
                 .map_err(|failure| if failure.tensor().is_some() { in_folder(failure) } else { failure })?

@@ -14,6 +14,8 @@ use crate::terminal::Console;
 
 /// Most files and folders that are looked at.
 const MAX_NAMES: usize = 100_000;
+/// Most bytes of all texts; those of the largest published model have 60 MB.
+const MAX_TEXTS: u64 = 512 << 20;
 
 /// Whether this is a folder with the configuration of a language model.
 pub(super) fn is_language_model(path: &Path) -> bool {
@@ -37,9 +39,12 @@ impl Folder {
     pub(super) fn open(path: &Path, rules: &Rules) -> Result<Self, Failure> {
         let mut texts = Texts::new(name(path));
         let names = listed(path)?;
+        let mut left = MAX_TEXTS;
         for name in &names {
             if let Some(max_len) = Texts::max_len(name) {
-                texts.insert(name, durable_file::read(&path.join(name), max_len)?);
+                let bytes = durable_file::read(&path.join(name), max_len.min(left))?;
+                left -= bytes.len() as u64;
+                texts.insert(name, bytes);
             }
         }
         let in_folder = |error: hf_gguf::Error| Failure::from(error).in_file(path);
