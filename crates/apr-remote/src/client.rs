@@ -9,7 +9,7 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, ErrorKind};
-use crate::file::RemoteFile;
+use crate::file::{RemoteFile, Windows};
 use crate::http::{Http, System};
 use crate::hub::{Hub, HubPath};
 use crate::pin::{Pin, text, total_of, total_of_unsatisfied};
@@ -231,6 +231,7 @@ pub struct Client {
     pace: Box<dyn Pace>,
     options: Options,
     pub(crate) counters: Counters,
+    pub(crate) windows: Windows,
 }
 
 impl Client {
@@ -245,7 +246,8 @@ impl Client {
     }
 
     pub(crate) fn with(transport: Box<dyn Transport>, pace: Box<dyn Pace>, options: Options) -> Arc<Self> {
-        Arc::new(Self { transport, pace, options, counters: Counters::default() })
+        let (counters, windows) = Default::default();
+        Arc::new(Self { transport, pace, options, counters, windows })
     }
 
     /// Opens a file: one request for its beginning, and one for each redirect.

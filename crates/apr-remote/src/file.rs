@@ -1,6 +1,7 @@
 //! A file over HTTP as a source.
 
-use alloc::sync::Arc;
+use alloc::collections::VecDeque;
+use alloc::sync::{Arc, Weak};
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -15,26 +16,48 @@ use crate::pin::Pin;
 use crate::plan::{BEGINNING_MAX, COPIED_AT_ONCE, ReadAhead, coalesced, next_end, pieces};
 use crate::url::Url;
 
+/// Files of a client whose last piece read ahead stays in memory.
+const WINDOWS: usize = 8;
+
 /// One version of a file over HTTP. Threads can share it; at most 24 MiB of it are in memory.
 ///
 /// The beginning is kept. Beyond it, a read at an arbitrary offset requests 64 KiB or what is asked for; a reader that goes on from
-/// there causes longer requests, up to 8 MiB.
+/// there causes longer requests, up to 8 MiB. Of many files of one client, the eight read last have such a piece.
 #[derive(Debug)]
 pub struct RemoteFile {
     client: Arc<Client>,
     route: Route,
     pin: Pin,
     declared: Declared,
-    held: Mutex<Held>,
+    held: Arc<Mutex<Held>>,
 }
 
 /// The bytes in memory.
 #[derive(Debug)]
-struct Held {
+pub(crate) struct Held {
     beginning: Vec<u8>,
     window: Vec<u8>,
     window_at: u64,
     ahead: ReadAhead,
+}
+
+/// The files whose windows are in memory, the one that was read last at the end.
+#[derive(Debug, Default)]
+pub(crate) struct Windows(Mutex<VecDeque<Weak<Mutex<Held>>>>);
+
+impl Windows {
+    /// Notes that a file has a new window: that of another one goes, if there are too many.
+    fn add(&self, held: &Arc<Mutex<Held>>) {
+        let own = Arc::downgrade(held);
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        files.retain(|file| !file.ptr_eq(&own));
+        files.push_back(own);
+        let oldest = if files.len() > WINDOWS { files.pop_front() } else { None };
+        drop(files);
+        if let Some(oldest) = oldest.as_ref().and_then(Weak::upgrade) {
+            oldest.lock().unwrap_or_else(PoisonError::into_inner).window = Vec::new();
+        }
+    }
 }
 
 /// What has to be requested.
@@ -71,7 +94,7 @@ impl RemoteFile {
     pub(crate) fn new(client: Arc<Client>, route: Route, beginning: Beginning) -> Self {
         let Beginning { pin, bytes, declared } = beginning;
         let held = Held { beginning: bytes, window: Vec::new(), window_at: 0, ahead: ReadAhead::default() };
-        Self { client, route, pin, declared, held: Mutex::new(held) }
+        Self { client, route, pin, declared, held: Arc::new(Mutex::new(held)) }
     }
 
     /// Where it was asked for; of a file of the hub, at its commit.
@@ -223,6 +246,8 @@ impl RemoteFile {
         let mut held = self.held();
         if !is_beginning {
             (held.window, held.window_at) = (bytes, range.start);
+            drop(held);
+            self.client.windows.add(&self.held);
         } else if held.beginning.len() as u64 == range.start {
             held.beginning.extend_from_slice(&bytes);
         }
