@@ -135,6 +135,20 @@ impl HubPath {
     }
 }
 
+/// As [`parse`](HubPath::parse) reads it, with `hf://` before it.
+impl core::fmt::Display for HubPath {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let kind = if self.is_dataset { "datasets/" } else { "" };
+        // Other slashes would begin the path.
+        let revision = match self.revision.strip_prefix("refs/") {
+            Some(_) => self.revision.clone(),
+            None => self.revision.replace('/', "%2F"),
+        };
+        write!(f, "hf://{kind}{}@{revision}", self.repository)?;
+        if self.path.is_empty() { Ok(()) } else { write!(f, "/{}", self.path) }
+    }
+}
+
 fn base(endpoint: &Url) -> String {
     endpoint.to_string().trim_end_matches('/').to_owned()
 }
@@ -209,7 +223,10 @@ mod tests {
             ("o/n@a%2Fb/x/y", "https://huggingface.co/o/n/resolve/a%2Fb/x/y"),
             ("datasets/o/n@v1/x", "https://huggingface.co/datasets/o/n/resolve/v1/x"),
         ] {
-            assert_eq!(HubPath::parse(text).unwrap().url(&endpoint).unwrap().full(), url);
+            let path = HubPath::parse(text).unwrap();
+            assert_eq!(path.url(&endpoint).unwrap().full(), url);
+            let again = path.to_string();
+            assert_eq!(HubPath::parse(again.strip_prefix("hf://").unwrap()).unwrap(), path, "{again}");
         }
         let listing = HubPath::parse("o/n").unwrap().listing(&endpoint).unwrap();
         assert_eq!(listing.full(), "https://huggingface.co/api/models/o/n/revision/main?blobs=true");

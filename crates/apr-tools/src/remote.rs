@@ -1,10 +1,14 @@
 //! URLs where a FILE is taken.
 
 #[cfg(feature = "remote")]
+mod repository;
+#[cfg(feature = "remote")]
 mod session;
 
 use std::path::Path;
 
+#[cfg(feature = "remote")]
+pub(crate) use self::repository::{Listed, Repository, whole};
 #[cfg(feature = "remote")]
 pub(crate) use self::session::{Remote, RemoteArgs, finish, place, start, without_queries};
 use crate::terminal::suggest;
@@ -12,6 +16,45 @@ use crate::terminal::suggest;
 /// Whether FILE is a URL.
 pub(crate) fn is_url(path: &Path) -> bool {
     path.to_str().is_some_and(suggest::is_url)
+}
+
+/// Without the feature there is none.
+#[cfg(not(feature = "remote"))]
+#[derive(Debug)]
+pub(crate) enum Repository {}
+
+#[cfg(not(feature = "remote"))]
+impl Repository {
+    #[expect(clippy::unnecessary_wraps, reason = "as with the feature")]
+    pub(crate) const fn at(_: &Path) -> Result<Option<Self>, crate::error::Failure> {
+        Ok(None)
+    }
+
+    pub(crate) const fn name(&self) -> &str {
+        match *self {}
+    }
+
+    pub(crate) fn url(&self, _: &str) -> std::path::PathBuf {
+        match *self {}
+    }
+
+    pub(crate) fn shown(&self) -> String {
+        match *self {}
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        match *self {}
+        #[expect(unreachable_code, reason = "says which type it would be")]
+        core::iter::empty()
+    }
+
+    pub(crate) const fn declared(&self, _: &str) -> (Option<u64>, Option<&str>) {
+        match *self {}
+    }
+
+    pub(crate) fn read(&self, _: &str, _: u64) -> Result<Vec<u8>, crate::error::Failure> {
+        match *self {}
+    }
 }
 
 /// Without the feature there is none.
@@ -28,6 +71,8 @@ impl Remote {
             false => Ok(None),
         }
     }
+
+    pub(crate) const fn open_all(_: &[std::path::PathBuf]) {}
 
     pub(crate) fn kind(&self) -> model_file::FileKind {
         match *self {}

@@ -170,17 +170,26 @@ impl Remote {
         if let Some(opened) = known {
             return Ok(Some(Self(opened)));
         }
-        let named = |failure: Failure| failure.in_file(path);
         let (client, place) = place(path)?;
-        let file = open(&client, &place).map_err(|error| named(error.into()))?;
-        let kind = FileKind::of_source(&file).map_err(|error| named(Failure::of_remote(error, path)))?;
-        let url = file.url();
-        let is_index = url.file_name().to_ascii_lowercase().ends_with(".json");
-        let name = if is_index { url.to_string().into() } else { path.to_owned() };
-        let shards = RemoteShards { client, index: url.clone(), opened: Mutex::default() };
-        let opened = Rc::new(Opened { name, kind, file: Arc::new(file), shards: Arc::new(shards) });
+        let opened = Opened::new(&client, &place, path).map_err(|failure| failure.in_file(path))?;
+        let opened = Rc::new(opened);
         SESSION.with_borrow_mut(|session| session.opened.insert(path.to_owned(), Rc::clone(&opened)));
         Ok(Some(Self(opened)))
+    }
+
+    /// Opens several URLs, some of them at once. The first failure ends it: who opens that one meets it again.
+    pub(crate) fn open_all(paths: &[PathBuf]) {
+        let urls = paths.iter().filter(|path| is_url(path));
+        let places: Vec<_> = urls.filter_map(|path| Some((path, place(path).ok()?))).collect();
+        let opened = Mutex::new(Vec::new());
+        at_once(&places, |(path, (client, place))| {
+            let Ok(found) = Opened::new(client, place, path) else { return false };
+            opened.lock().unwrap_or_else(PoisonError::into_inner).push(((*path).clone(), found));
+            true
+        });
+        let opened = opened.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let opened = opened.into_iter().map(|(path, opened)| (path, Rc::new(opened)));
+        SESSION.with_borrow_mut(|session| session.opened.extend(opened));
     }
 
     pub(crate) fn kind(&self) -> FileKind {
@@ -259,6 +268,37 @@ impl Remote {
     }
 }
 
+impl Opened {
+    fn new(client: &Arc<Client>, place: &Place, path: &Path) -> Result<Self, Failure> {
+        let file = open(client, place)?;
+        let kind = FileKind::of_source(&file).map_err(|error| Failure::of_remote(error, path))?;
+        let url = file.url();
+        let is_index = url.file_name().to_ascii_lowercase().ends_with(".json");
+        let name = if is_index { url.to_string().into() } else { path.to_owned() };
+        let shards =
+            RemoteShards { client: Arc::clone(client), index: url.clone(), opened: Mutex::default() };
+        Ok(Self { name, kind, file: Arc::new(file), shards: Arc::new(shards) })
+    }
+}
+
+/// Opens each of `all`, several at once, until one cannot be opened.
+fn at_once<T: Sync>(all: &[T], open: impl Fn(&T) -> bool + Sync) {
+    let all = Mutex::new(all.iter());
+    let next = || all.lock().ok()?.next();
+    thread::scope(|scope| {
+        for _ in 0..SHARDS_AT_ONCE {
+            scope.spawn(|| {
+                while let Some(one) = next() {
+                    if !open(one) {
+                        // No other one is asked for.
+                        while next().is_some() {}
+                    }
+                }
+            });
+        }
+    });
+}
+
 /// The file, or the model of a repository.
 fn open(client: &Arc<Client>, place: &Place) -> Result<RemoteFile, apr_remote::Error> {
     let Place::Hub(path) = place else { return client.open(place) };
@@ -311,20 +351,7 @@ impl RemoteShards {
 
     /// Opens several at once. The first failure ends it: who opens that shard meets it again.
     fn prefetch(&self, names: &[String]) {
-        let names = Mutex::new(names.iter());
-        let next = || names.lock().ok()?.next();
-        thread::scope(|scope| {
-            for _ in 0..SHARDS_AT_ONCE {
-                scope.spawn(|| {
-                    while let Some(name) = next() {
-                        if self.file(name).is_err() {
-                            // No other shard is asked for.
-                            while next().is_some() {}
-                        }
-                    }
-                });
-            }
-        });
+        at_once(names, |name| self.file(name).is_ok());
     }
 }
 

@@ -4,17 +4,13 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use std::path::Path;
 
-use apr_remote::{Client, Error, ErrorKind, HubPath, Place, RemoteFile};
+use apr_remote::{Client, Error, ErrorKind, Place, RemoteFile};
 use read_at::ReadAt as _;
-use serde::Deserialize;
 use st_core::ShardIndex;
 
 use crate::args::glob::PathSelection;
 use crate::error::{CODE_USAGE, Failure};
-use crate::remote;
-
-/// Longest answer about a repository, and longest index.
-const LISTING_MAX: u64 = 64 << 20;
+use crate::remote::{self, Listed, Repository};
 
 /// Files of one version of one place.
 #[derive(Debug)]
@@ -37,26 +33,6 @@ pub(super) struct Wanted {
     pub(super) sha256: Option<String>,
 }
 
-/// What the hub says about a revision.
-#[derive(Deserialize)]
-struct Listing {
-    sha: String,
-    siblings: Vec<Sibling>,
-}
-
-#[derive(Deserialize)]
-struct Sibling {
-    rfilename: String,
-    size: Option<u64>,
-    lfs: Option<LargeFile>,
-}
-
-#[derive(Deserialize)]
-struct LargeFile {
-    sha256: String,
-    size: u64,
-}
-
 impl Plan {
     /// # Errors
     ///
@@ -65,7 +41,16 @@ impl Plan {
         let shown = url.to_string_lossy().into_owned();
         let (client, place) = remote::place(url)?;
         let (commit, mut files) = match &place {
-            Place::Hub(hub) => of_hub(&client, hub)?,
+            Place::Hub(hub) => {
+                let Repository { at, files, .. } = Repository::list(&client, hub)?;
+                let files = files.into_iter().map(|Listed { path, len, sha256 }| Wanted {
+                    place: Place::Hub(at.with_path(&path)),
+                    path,
+                    len,
+                    sha256,
+                });
+                (Some(at.revision().to_owned()), files.collect())
+            }
             Place::Url(_) => (None, of_url(&client, &place).map_err(|failure| failure.in_file(url))?),
         };
         files.retain(|file| paths.includes(&file.path));
@@ -103,42 +88,6 @@ fn is_local(path: &str) -> bool {
     path.split('/').all(is_plain)
 }
 
-/// The files of a repository, or those at a path in it.
-fn of_hub(client: &Arc<Client>, hub: &HubPath) -> Result<(Option<String>, Vec<Wanted>), Failure> {
-    let listing = hub.listing(client.hub().endpoint())?;
-    let shown = listing.to_string();
-    let named = |failure: Failure| failure.in_file(Path::new(&shown));
-    let file = client.open(&Place::Url(listing)).map_err(|error| named(error.into()))?;
-    let wrong = |problem| named(Error::from(ErrorKind::Listing { problem }).into());
-    let text = whole(&file).map_err(named)?;
-    let listing: Listing = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
-    if listing.sha.len() != 40 || !is_hex(&listing.sha) {
-        return Err(wrong("`sha` is not a commit".to_owned()));
-    }
-    let at_commit = hub.at_commit(&listing.sha);
-    let is_wanted = |path: &str| {
-        let rest = path.strip_prefix(hub.path());
-        hub.path().is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    let mut files = Vec::new();
-    for Sibling { rfilename, size, lfs } in listing.siblings {
-        if !is_wanted(&rfilename) {
-            continue;
-        }
-        let sha256 = lfs.as_ref().map(|lfs| lfs.sha256.clone());
-        if sha256.as_ref().is_some_and(|digits| digits.len() != 64 || !is_hex(digits)) {
-            return Err(wrong(format!("`lfs.sha256` of `{rfilename}` is not a digest")));
-        }
-        files.push(Wanted {
-            place: Place::Hub(at_commit.with_path(&rfilename)),
-            path: rfilename,
-            len: lfs.map(|lfs| lfs.size).or(size),
-            sha256,
-        });
-    }
-    Ok((Some(listing.sha), files))
-}
-
 /// A file, and of an index its shards.
 fn of_url(client: &Arc<Client>, place: &Place) -> Result<Vec<Wanted>, Failure> {
     let file = client.open(place)?;
@@ -148,7 +97,7 @@ fn of_url(client: &Arc<Client>, place: &Place) -> Result<Vec<Wanted>, Failure> {
     }
     let mut files = vec![of_file(&file, place.clone(), name.clone())];
     if name.to_ascii_lowercase().ends_with(".index.json") {
-        let index = ShardIndex::from_json(&whole(&file)?)?;
+        let index = ShardIndex::from_json(&remote::whole(&file)?)?;
         let names: BTreeSet<&str> = index.weight_map().map(|(_, shard)| shard).collect();
         for name in names {
             let place = Place::Url(file.url().beside(name)?);
@@ -161,22 +110,6 @@ fn of_url(client: &Arc<Client>, place: &Place) -> Result<Vec<Wanted>, Failure> {
 
 fn of_file(file: &RemoteFile, place: Place, path: String) -> Wanted {
     Wanted { place, path, len: Some(file.total_len()), sha256: file.sha256_declared().map(str::to_owned) }
-}
-
-fn whole(file: &RemoteFile) -> Result<Vec<u8>, Failure> {
-    let len = file.total_len();
-    if len > LISTING_MAX {
-        let problem = format!("it has {len} bytes, more than {LISTING_MAX}");
-        return Err(Error::from(ErrorKind::Listing { problem }).into());
-    }
-    let mut text = vec![0; len as usize];
-    file.read_exact_at(0, &mut text)
-        .map_err(|error| Failure::of_remote(error, Path::new(&file.url().to_string())))?;
-    Ok(text)
-}
-
-fn is_hex(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]
