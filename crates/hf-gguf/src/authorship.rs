@@ -164,7 +164,8 @@ impl Authorship {
                 }
             }
         }
-        self.base_models = sources(card, &["base_model", "base_models", "base_model_sources"], names, parameters)?;
+        self.base_models =
+            sources(card, &["base_model", "base_models", "base_model_sources"], names, parameters)?;
         self.datasets = sources(card, &["datasets", "dataset", "dataset_sources"], names, parameters)?;
         for (list, names) in
             [(&mut self.tags, ["tags", "pipeline_tag"]), (&mut self.languages, ["languages", "language"])]

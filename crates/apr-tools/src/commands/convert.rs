@@ -193,11 +193,12 @@ pub(crate) struct Request<'a> {
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let destination = Destination::new(&args.output);
     let target = Target::new(args.target, args.layout, &destination)?;
-    if target.is_gguf() && args.language.applies_to(&args.input) {
+    let place = if target.is_gguf() { args.language.place(&args.input)? } else { None };
+    if let Some(place) = place {
         args.refuse_of_tensors()?;
         let rules = args.payload.apply(args.compat.rules());
         let output = args.write.output(&args.output, console)?;
-        return language_model::run(&args.language, &args.input, &rules, output, console);
+        return language_model::run(&args.language, place, &args.input, &rules, output, console);
     }
     args.language.refuse()?;
     let request = Request {

@@ -12,14 +12,14 @@ use crate::server::{Reply, Seen, Server};
 
 /// Names of the commit.
 const REVISIONS: [&str; 2] = ["main", "v1.0"];
-const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+pub(crate) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
 fn digest(bytes: &[u8]) -> String {
     base16ct::lower::encode_string(&Sha256::digest(bytes))
 }
 
 /// Files of a repository: path, content, whether it is a large one.
-type Files = Vec<(&'static str, Vec<u8>, bool)>;
+pub(crate) type Files = Vec<(&'static str, Vec<u8>, bool)>;
 
 fn files() -> Files {
     let large = (0..5_000_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
@@ -40,7 +40,7 @@ fn listing(files: &Files) -> Value {
 }
 
 /// A hub with these files; each answer of a file goes through `change`.
-fn hub(files: Files, change: impl Fn(usize, Reply) -> Reply + Send + Sync + 'static) -> Server {
+pub(crate) fn hub(files: Files, change: impl Fn(usize, Reply) -> Reply + Send + Sync + 'static) -> Server {
     let listed = listing(&files).to_string();
     let lists = REVISIONS.map(|name| format!("/api/models/org/name/revision/{name}?blobs=true"));
     let files: BTreeMap<String, Vec<u8>> = files

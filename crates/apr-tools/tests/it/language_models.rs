@@ -7,6 +7,8 @@ use gguf_core::{Entry, Gguf};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+#[cfg(feature = "remote")]
+use crate::get::{COMMIT, Files, hub};
 use crate::sandbox::Sandbox;
 
 /// Folders of the vectors whose tokenizers are known: shards, a pickle, experts, shifted norms, several kinds of layers.
@@ -218,4 +220,68 @@ fn an_unknown_pre_tokenizer_is_refused_with_the_name_of_its_form() {
     assert_eq!((exit, &report["error"]["code"]), (6, &json!("hg-pre")), "{report:#}");
     assert!(report["error"]["message"].as_str().unwrap().contains("--pre qwen2"), "{report:#}");
     assert!(!sandbox.path("o.gguf").exists());
+}
+
+/// The files of a folder of the vectors, as a repository has them.
+#[cfg(feature = "remote")]
+fn repository(folder: &Path) -> Files {
+    let mut files = Files::new();
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let inner = if entry.is_dir() { fs::read_dir(&entry).unwrap().count() } else { 0 };
+        let paths = match inner {
+            0 => vec![entry],
+            _ => fs::read_dir(&entry).unwrap().map(|inner| inner.unwrap().path()).collect(),
+        };
+        for path in paths {
+            let name = path.strip_prefix(folder).unwrap().to_str().unwrap().replace('\\', "/");
+            let is_large = name.ends_with(".safetensors") || name.ends_with(".bin");
+            files.push((name.leak(), fs::read(&path).unwrap(), is_large));
+        }
+    }
+    files
+}
+
+#[cfg(feature = "remote")]
+#[test]
+fn a_repository_of_the_hub_becomes_the_file_of_its_folder() {
+    let folders =
+        [("Mistral-Mini-0.1-Instruct", None), ("llama-from-bin", None), ("bert-embedding", Some("bert-bge"))];
+    for (name, pre) in folders {
+        let sandbox = Sandbox::empty();
+        let files = repository(&vector(name));
+        // The name of the folder is that of the repository.
+        for (path, bytes, _) in &files {
+            let path = sandbox.path(&format!("name/{path}"));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        let n_parts = files.iter().filter(|(.., is_large)| *is_large).count();
+        let server = hub(files, |_, reply| reply);
+        let convert = |args: &[&str]| {
+            let mut command = sandbox.command(&[&["convert"], args].concat());
+            command.args(pre.iter().flat_map(|name| ["--pre", name]));
+            let ran = command.env("HF_ENDPOINT", server.url("")).output().unwrap();
+            assert!(ran.status.success(), "{name}: {}", String::from_utf8_lossy(&ran.stderr));
+        };
+        convert(&["name", "local.gguf"]);
+        convert(&["hf://org/name", "dry.gguf", "--dry-run"]);
+        assert!(!sandbox.path("dry.gguf").exists());
+        convert(&["hf://org/name", "remote.gguf"]);
+        let (local, remote) = (sandbox.read("local.gguf"), sandbox.read("remote.gguf"));
+        let (local, remote) = (Gguf::from_bytes(&local).unwrap(), Gguf::from_bytes(&remote).unwrap());
+        let source = format!("hf://org/name@{COMMIT}");
+        assert_eq!(remote.get("apr.convert.source").unwrap().as_str(), Some(source.as_str()));
+        // Digests are those that the hub declares.
+        let key = "apr.convert.source.sha256";
+        assert_eq!(remote.get(key).unwrap().as_str(), local.get(key).unwrap().as_str());
+        assert!(local.get(key).unwrap().as_str().unwrap().lines().count() == n_parts + 1);
+        for target in ["auto", "q4_k_m"] {
+            convert(&["name", "local.gguf", "-t", target, "--no-provenance", "--force"]);
+            convert(&["hf://org/name", "remote.gguf", "-t", target, "--no-provenance", "--force"]);
+            assert!(sandbox.read("local.gguf") == sandbox.read("remote.gguf"), "{name} {target}");
+        }
+        // What is read belongs to one commit.
+        let is_pinned = |path: &str| path.starts_with("/api/") || path.contains(COMMIT);
+        assert!(server.seen().iter().all(|seen| is_pinned(&seen.path)));
+    }
 }

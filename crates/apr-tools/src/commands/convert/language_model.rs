@@ -11,7 +11,7 @@ use apr_convert::Importance;
 use clap::value_parser;
 use hf_gguf::{Conversion, Options, OutputType, Target};
 
-use self::folder::Folder;
+use self::folder::{Folder, Place};
 use self::new_model::NewModel;
 use self::split::{Limits, parse_limit};
 use crate::commands::quantize;
@@ -68,9 +68,13 @@ enum Wanted {
 }
 
 impl LanguageArgs {
-    /// Whether IN is to be converted as a language model.
-    pub(super) fn applies_to(&self, input: &Path) -> bool {
-        !self.tensors_only && folder::is_language_model(input)
+    /// The folder of a language model that IN is, if it is to be converted as one.
+    ///
+    /// # Errors
+    ///
+    /// If the hub does not say what a repository has.
+    pub(super) fn place(&self, input: &Path) -> Result<Option<Place>, Failure> {
+        if self.tensors_only { Ok(None) } else { Place::of(input) }
     }
 
     /// Refuses options of language models where none is converted.
@@ -133,6 +137,7 @@ impl LanguageArgs {
 /// If the folder is not that of a model that is converted, a file of it cannot be read, or the output cannot be written.
 pub(super) fn run(
     args: &LanguageArgs,
+    place: Place,
     input: &Path,
     rules: &Rules,
     output: Output,
@@ -140,7 +145,8 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let wanted = args.wanted()?;
     let importance = args.imatrix.as_deref().map(quantize::importance).transpose()?;
-    let folder = Folder::open(input, rules)?;
+    let in_folder = |failure: Failure| failure.in_file(input);
+    let folder = Folder::open(place, rules).map_err(in_folder)?;
     let tensors = folder.tensors()?;
     let tables = folder.tables(&tensors)?;
     let mut options = Options::default();
@@ -153,7 +159,6 @@ pub(super) fn run(
     options.name.clone_from(&args.model_name);
     options.metadata =
         args.metadata.as_deref().map(|path| durable_file::read(path, MAX_METADATA)).transpose()?;
-    let in_folder = |failure: Failure| failure.in_file(input);
     let conversion = Conversion::new(&folder.texts, &folder.parts, &tables, &options);
     let conversion = conversion.map_err(Failure::from).map_err(in_folder)?;
     let importance = args.imatrix.as_deref().zip(importance.as_ref());

@@ -52,7 +52,9 @@ impl Decoder {
                 let levels =
                     levels.checked_sub(1).ok_or_else(|| Halt::missing("a decoder of so many levels"))?;
                 let all = json.get("decoders").and_then(Json::as_array).unwrap_or_default();
-                Self::Sequence(all.iter().map(|json| Self::within(json, steps, levels)).collect::<Result<_, _>>()?)
+                Self::Sequence(
+                    all.iter().map(|json| Self::within(json, steps, levels)).collect::<Result<_, _>>()?,
+                )
             }
             "ByteLevel" => Self::ByteLevel,
             "WordPiece" => Self::WordPiece {

@@ -10,6 +10,7 @@ use crate::error::{CODE_NOT_CARRIED, Failure};
 use crate::file_digest::sha256;
 use crate::input::{Contents, Model, Rules, Tensor};
 use crate::output::Run;
+use crate::remote::{Remote, Repository};
 use crate::terminal::Console;
 
 /// Most files and folders that are looked at.
@@ -17,14 +18,100 @@ const MAX_NAMES: usize = 100_000;
 /// Most bytes of all texts; those of the largest published model have 60 MB.
 const MAX_TEXTS: u64 = 512 << 20;
 
-/// Whether this is a folder with the configuration of a language model.
-pub(super) fn is_language_model(path: &Path) -> bool {
-    path.join("config.json").is_file()
+/// The file that makes a folder that of a language model.
+const CONFIG: &str = "config.json";
+
+/// Where a folder with the configuration of a language model is.
+pub(crate) enum Place {
+    Disk(PathBuf),
+    Hub(Repository),
+}
+
+impl Place {
+    /// `None` of what is no such folder.
+    ///
+    /// # Errors
+    ///
+    /// If the hub does not say what a repository has.
+    pub(super) fn of(path: &Path) -> Result<Option<Self>, Failure> {
+        if path.join(CONFIG).is_file() {
+            return Ok(Some(Self::Disk(path.to_owned())));
+        }
+        let repository =
+            Repository::at(path)?.filter(|repository| repository.names().any(|name| name == CONFIG));
+        Ok(repository.map(Self::Hub))
+    }
+
+    /// Name of the folder, however it was named.
+    fn name(&self) -> String {
+        match self {
+            Self::Disk(path) => {
+                let resolved = path.canonicalize();
+                let name = path.file_name().or_else(|| resolved.as_deref().ok().and_then(Path::file_name));
+                name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+            }
+            Self::Hub(repository) => repository.name().to_owned(),
+        }
+    }
+
+    /// Names of its files, and of those of its folders that may be read, with `/`, sorted.
+    fn names(&self) -> Result<Vec<String>, Failure> {
+        let mut names = match self {
+            Self::Disk(path) => listed(path)?,
+            Self::Hub(repository) => {
+                repository.names().filter(|name| is_listed(name)).map(str::to_owned).collect()
+            }
+        };
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// What a file is called by who opens it.
+    fn file(&self, name: &str) -> PathBuf {
+        match self {
+            Self::Disk(path) => path.join(name),
+            Self::Hub(repository) => repository.url(name),
+        }
+    }
+
+    fn read(&self, name: &str, max_len: u64) -> Result<Vec<u8>, Failure> {
+        match self {
+            Self::Disk(path) => Ok(durable_file::read(&path.join(name), max_len)?),
+            Self::Hub(repository) => repository.read(name, max_len),
+        }
+    }
+
+    fn len(&self, name: &str) -> u64 {
+        let len = match self {
+            Self::Disk(path) => path.join(name).metadata().ok().map(|entry| entry.len()),
+            Self::Hub(repository) => repository.declared(name).0,
+        };
+        len.unwrap_or(0)
+    }
+
+    /// SHA-256 of a file in hexadecimal digits: the one that the hub declares, if it does.
+    fn sha256(&self, name: &str, mut advance: impl FnMut(usize)) -> Result<String, Failure> {
+        let path = self.file(name);
+        let digest = match self {
+            Self::Disk(_) => sha256(&path, advance)?,
+            Self::Hub(repository) => {
+                if let (len, Some(declared)) = repository.declared(name) {
+                    advance(len.unwrap_or(0) as usize);
+                    return Ok(declared.to_owned());
+                }
+                match Remote::open(&path)? {
+                    Some(remote) => remote.sha256(advance)?,
+                    None => return Err(Failure::not_remote(&path)),
+                }
+            }
+        };
+        Ok(base16ct::lower::encode_string(&digest))
+    }
 }
 
 /// A folder whose texts were read, and whose files with tensors are open.
 pub(super) struct Folder {
-    path: PathBuf,
+    place: Place,
     pub(super) texts: Texts,
     pub(super) parts: Parts,
     models: Vec<Model>,
@@ -36,22 +123,23 @@ impl Folder {
     /// # Errors
     ///
     /// If one cannot be read or is too large, or the folder has none with tensors.
-    pub(super) fn open(path: &Path, rules: &Rules) -> Result<Self, Failure> {
-        let mut texts = Texts::new(name(path));
-        let names = listed(path)?;
+    pub(super) fn open(place: Place, rules: &Rules) -> Result<Self, Failure> {
+        let mut texts = Texts::new(place.name());
+        let names = place.names()?;
         let mut left = MAX_TEXTS;
         for name in &names {
             if let Some(max_len) = Texts::max_len(name) {
-                let bytes = durable_file::read(&path.join(name), max_len.min(left))?;
+                let bytes = place.read(name, max_len.min(left))?;
                 left -= bytes.len() as u64;
                 texts.insert(name, bytes);
             }
         }
-        let in_folder = |error: hf_gguf::Error| Failure::from(error).in_file(path);
-        let parts = Parts::find(&texts, names.iter().map(String::as_str)).map_err(in_folder)?;
-        let models = parts.files.iter().map(|name| Model::open(&path.join(name), rules));
+        let parts = Parts::find(&texts, names.iter().map(String::as_str))?;
+        let files: Vec<PathBuf> = parts.files.iter().map(|name| place.file(name)).collect();
+        Remote::open_all(&files);
+        let models = files.iter().map(|file| Model::open(file, rules));
         let models = models.collect::<Result<Vec<_>, Failure>>()?;
-        Ok(Self { path: path.to_owned(), texts, parts, models })
+        Ok(Self { place, texts, parts, models })
     }
 
     /// The tensors of each file.
@@ -97,26 +185,27 @@ impl Folder {
         console: &Console,
     ) -> Result<Vec<(&'static str, String)>, Failure> {
         let names: Vec<&str> =
-            ["config.json"].into_iter().chain(self.parts.files.iter().map(String::as_str)).collect();
-        let lens = names.iter().filter_map(|name| Some(self.path.join(name).metadata().ok()?.len()));
-        let mut progress = console.progress("hashing the source for its provenance record", lens.sum());
+            [CONFIG].into_iter().chain(self.parts.files.iter().map(String::as_str)).collect();
+        let len = names.iter().map(|name| self.place.len(name)).fold(0, u64::saturating_add);
+        let mut progress = console.progress("hashing the source for its provenance record", len);
         progress.item("--no-provenance skips this");
         let lines = names.into_iter().map(|name| {
             let digest = match run {
                 Run::Dry => "0".repeat(64),
-                Run::Write => {
-                    let digest = sha256(&self.path.join(name), |len| progress.advance(len))?;
-                    base16ct::lower::encode_string(&digest)
-                }
+                Run::Write => self.place.sha256(name, |len| progress.advance(len))?,
             };
             Ok(format!("{digest}  {name}"))
         });
         let lines = lines.collect::<Result<Vec<_>, Failure>>()?;
-        Ok(vec![
+        let mut keys = vec![
             ("apr.convert.tool", concat!("apr ", env!("CARGO_PKG_VERSION")).to_owned()),
             ("apr.convert.options", options),
-            ("apr.convert.source.sha256", lines.join("\n")),
-        ])
+        ];
+        if let Place::Hub(repository) = &self.place {
+            keys.push(("apr.convert.source", repository.shown()));
+        }
+        keys.push(("apr.convert.source.sha256", lines.join("\n")));
+        Ok(keys)
     }
 }
 
@@ -130,14 +219,12 @@ fn in_order(model: &Model) -> Result<Vec<Tensor<'_>>, Failure> {
     Ok(tensors)
 }
 
-/// The name of a folder, however it was named.
-fn name(path: &Path) -> String {
-    let resolved = path.canonicalize();
-    let name = path.file_name().or_else(|| resolved.as_deref().ok().and_then(Path::file_name));
-    name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+/// Whether a file of a folder, or of a folder in it, can be one of a model.
+fn is_listed(name: &str) -> bool {
+    !name.contains('/') || Texts::max_len(name).is_some()
 }
 
-/// Names of the files of a folder, and of those of its folders that may be read, with `/`.
+/// Names of the files of a folder, and of those of its folders that may be read.
 fn listed(path: &Path) -> Result<Vec<String>, Failure> {
     let mut names = Vec::new();
     let mut folders = vec![String::new()];
@@ -150,7 +237,7 @@ fn listed(path: &Path) -> Result<Vec<String>, Failure> {
             let is_dir = path.join(&name).is_dir();
             if is_dir && below.is_empty() {
                 folders.push(format!("{name}/"));
-            } else if !is_dir && (below.is_empty() || Texts::max_len(&name).is_some()) {
+            } else if !is_dir && is_listed(&name) {
                 names.push(name);
             }
             if names.len() + folders.len() > MAX_NAMES {
@@ -159,6 +246,5 @@ fn listed(path: &Path) -> Result<Vec<String>, Failure> {
             }
         }
     }
-    names.sort_unstable();
     Ok(names)
 }
