@@ -1,4 +1,5 @@
 //! `hf-gguf`: llama.cpp's converter and `apr convert` turn the same random model folders into GGUF, byte for byte. `hf-speed`: they are timed.
+//! `hf-logits`: llama.cpp computes with the result what transformers computes with the folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,12 +8,14 @@ use crate::llama;
 use crate::process::{command, step};
 use crate::python::{self, Packages, environment};
 use crate::python_package::TORCH;
-use crate::task::{Failure, Outcome, Session, skipped};
+use crate::task::{Failure, Outcome, Session, skipped, without_arguments};
 use crate::workspace::build_release;
 
 const WRITER: &str = "xtask/oracles/write_hf.py";
 const JUDGE: &str = "xtask/judge_hf.py";
 const SPEED: &str = "xtask/hf_speed.py";
+const LOGITS_WRITER: &str = "xtask/oracles/hf_logits.py";
+const LOGITS_JUDGE: &str = "xtask/judge_hf_logits.py";
 const VECTORS: &str = "crates/conformance/vectors/hf";
 
 /// The package whose source has llama.cpp with its converter.
@@ -84,6 +87,20 @@ pub(crate) fn speed(session: &mut Session, args: &[String]) -> Outcome {
     let mut judge = command(session, &python, &[SPEED]);
     judge.arg(apr).arg(source).arg(quantizer).arg(VECTORS).arg(place);
     step(judge.args([word(0, "3"), word(1, "4")]))
+}
+
+/// Loads what `apr convert` makes of the folders of the vectors with llama.cpp, and compares its logits with those of transformers.
+pub(crate) fn logits(session: &mut Session, args: &[String]) -> Outcome {
+    without_arguments("hf-logits", args)?;
+    let folder = session.scratch("hf-gguf");
+    let python = prepared(session, &folder)?;
+    let judge = llama::python(session)?;
+    let expected = folder.join("logits");
+    let mut writer = command(session, &python, &["-W", "ignore", LOGITS_WRITER, VECTORS]);
+    step(writer.arg(&expected).env("HF_HUB_OFFLINE", "1"))?;
+    let apr = build_release(session)?;
+    let mut judge = command(session, &judge, &["-I", LOGITS_JUDGE]);
+    step(judge.arg(apr).arg(VECTORS).arg(expected).arg(folder.join("loaded")))
 }
 
 /// Python with the packages of the converter.

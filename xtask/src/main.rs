@@ -224,6 +224,11 @@ const TASKS: &[Task] = &[
         help: "[ROUNDS [GIB [FOLDER]]]  `apr convert` of a model folder beside llama.cpp's converter and quantizer: time and memory",
     },
     Task {
+        name: "hf-logits",
+        run: hf_gguf::logits,
+        help: "llama.cpp loads what `apr convert` makes of model folders, and computes what transformers computes",
+    },
+    Task {
         name: "scanners",
         run: scanners::run,
         help: "[ROUNDS]  verdicts and times of `apr scan` beside picklescan, fickling and modelscan",
