@@ -3,7 +3,6 @@
 use alloc::collections::VecDeque;
 use alloc::sync::{Arc, Weak};
 use core::ops::Range;
-use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -13,7 +12,7 @@ use read_at::{ReadAt, check_range};
 use crate::client::{Beginning, Client, Declared, Route};
 use crate::error::{Error, ErrorKind};
 use crate::pin::Pin;
-use crate::plan::{BEGINNING_MAX, COPIED_AT_ONCE, ReadAhead, coalesced, next_end, pieces};
+use crate::plan::{BEGINNING_MAX, COPIED_AT_ONCE, ReadAhead, next_end, pieces};
 use crate::url::Url;
 
 /// Files of a client whose last piece read ahead stays in memory.
@@ -133,48 +132,6 @@ impl RemoteFile {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Reads ranges with several requests at once, merged where they are close, and passes the merged pieces to `take` in the order of
-    /// their arrival. At most twice as many pieces as requests are in memory, each of at most 8 MiB.
-    ///
-    /// # Errors
-    ///
-    /// Those of reading and of `take`; no request begins after one.
-    pub fn read_many<E: From<Error>>(
-        &self,
-        ranges: &[Range<u64>],
-        in_flight: usize,
-        mut take: impl FnMut(Range<u64>, &[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let pieces = coalesced(ranges);
-        let next = AtomicUsize::new(0);
-        let in_flight = in_flight.clamp(1, pieces.len().max(1));
-        let (sender, receiver) = sync_channel(in_flight);
-        thread::scope(|scope| {
-            for _ in 0..in_flight {
-                let sender = sender.clone();
-                let (pieces, next) = (&pieces, &next);
-                scope.spawn(move || {
-                    while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let read = self.read_range(piece.clone()).map(|bytes| (piece.clone(), bytes));
-                        let is_end = read.is_err();
-                        if sender.send(read).is_err() || is_end {
-                            return;
-                        }
-                    }
-                });
-            }
-            drop(sender);
-            let taken = receiver.iter().try_for_each(|read| {
-                let (range, bytes) = read?;
-                take(range, &bytes)
-            });
-            // Threads that send end; the others take no further piece.
-            next.store(pieces.len(), Ordering::Relaxed);
-            drop(receiver);
-            taken
-        })
     }
 
     /// Reads a range with several requests at once, and passes it to `take` in order, in pieces of 4 MiB. At most twice as many pieces as

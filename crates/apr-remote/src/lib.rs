@@ -21,6 +21,5 @@ pub use crate::client::{Client, Counts, Network, Options, Place, PlainHttp};
 pub use crate::error::{Error, ErrorKind, remote_error};
 pub use crate::file::RemoteFile;
 pub use crate::hub::{Hub, HubPath};
-pub use crate::plan::coalesced;
 pub use crate::retry::Tries;
 pub use crate::url::Url;

@@ -8,30 +8,8 @@ const LONGEST: u64 = 8 << 20;
 pub(crate) const BEGINNING_MAX: u64 = 16 << 20;
 /// Bytes of one request where a file is copied.
 pub(crate) const COPIED_AT_ONCE: u64 = 4 << 20;
-/// Bytes between two ranges that are read rather than requested apart.
-const GAP: u64 = 1 << 20;
 /// The shortest request after the first: directories and headers are read in small pieces.
 const SHORTEST: u64 = 64 << 10;
-
-/// Merges ranges with at most 1 MiB between them, and cuts the results at 8 MiB. The input may be in any order and overlap; the result
-/// is in order and does not.
-///
-/// ```
-/// assert_eq!(apr_remote::coalesced(&[9_000_000..9_000_010, 0..5, 100..200]), [0..200, 9_000_000..9_000_010]);
-/// ```
-#[must_use]
-pub fn coalesced(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
-    let mut sorted: Vec<_> = ranges.iter().filter(|range| range.start < range.end).cloned().collect();
-    sorted.sort_unstable_by_key(|range| (range.start, range.end));
-    let mut merged: Vec<Range<u64>> = Vec::new();
-    for range in sorted {
-        match merged.last_mut() {
-            Some(last) if range.start <= last.end.saturating_add(GAP) => last.end = last.end.max(range.end),
-            _ => merged.push(range),
-        }
-    }
-    merged.into_iter().flat_map(|range| pieces(range, LONGEST)).collect()
-}
 
 /// A range in pieces of at most `len` bytes.
 pub(crate) fn pieces(range: Range<u64>, len: u64) -> impl Iterator<Item = Range<u64>> {
@@ -81,8 +59,6 @@ impl ReadAhead {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -113,28 +89,5 @@ mod tests {
         assert_eq!(ahead.plan(5, 10, 12), 5..12);
         assert_eq!(ahead.plan(5, 200_000, 265_540), 5..265_540);
         assert_eq!(ahead.plan(5, 200_000, 265_541), 5..200_005);
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(128))]
-
-        #[test]
-        fn every_byte_is_in_one_request_and_little_else(
-            ranges in proptest::collection::vec((0_u64..64 << 20, 0_u64..12 << 20), 0..24),
-        ) {
-            let ranges: Vec<Range<u64>> = ranges.into_iter().map(|(start, len)| start..start + len).collect();
-            let requests = coalesced(&ranges);
-            prop_assert!(requests.iter().all(|range| range.start < range.end && range.end - range.start <= LONGEST));
-            prop_assert!(requests.windows(2).all(|pair| pair[0].end <= pair[1].start));
-            for range in ranges.iter().filter(|range| range.start < range.end) {
-                let within: u64 = requests.iter().map(|request| {
-                    request.end.min(range.end).saturating_sub(request.start.max(range.start))
-                }).sum();
-                prop_assert_eq!(within, range.end - range.start);
-            }
-            let wanted: u64 = ranges.iter().map(|range| range.end - range.start).sum();
-            let read: u64 = requests.iter().map(|range| range.end - range.start).sum();
-            prop_assert!(read <= wanted + GAP * ranges.len() as u64);
-        }
     }
 }

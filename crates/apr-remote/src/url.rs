@@ -110,8 +110,7 @@ impl Url {
     }
 
     /// Whether the protocol is https.
-    #[must_use]
-    pub const fn is_secure(&self) -> bool {
+    pub(crate) const fn is_secure(&self) -> bool {
         self.is_secure
     }
 

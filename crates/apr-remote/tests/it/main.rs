@@ -276,35 +276,6 @@ fn slow_bodies_arrive() {
 }
 
 #[test]
-fn many_ranges_arrive_whole_and_once() {
-    let bytes = Arc::new(content(40 << 20));
-    let served = Arc::clone(&bytes);
-    let server = Server::new(move |number, seen| {
-        let reply = Reply::range(seen, &served, "etag: \"v1\"\r\n");
-        if number % 5 == 3 { reply.cut(100_000) } else { reply }
-    });
-    let (client, file) = open(options(None), &server.url("/m")).unwrap();
-    // The middle is left out.
-    let ranges = [0..5 << 20, (5 << 20) + 10..12 << 20, 30 << 20..40 << 20];
-    let mut found = vec![0; 40 << 20];
-    let mut total = 0;
-    file.read_many(&ranges, 8, |range, piece| {
-        found[range.start as usize..range.end as usize].copy_from_slice(piece);
-        total += piece.len();
-        Ok::<(), apr_remote::Error>(())
-    })
-    .unwrap();
-    assert_eq!(total, 22 << 20);
-    for range in ranges {
-        let range = range.start as usize..range.end as usize;
-        assert!(found[range.clone()] == bytes[range]);
-    }
-    assert_eq!(client.counts().bytes, 22 << 20, "no byte twice");
-    let stopped = file.read_many(&[0..40 << 20], 4, |_, _| Err(apr_remote::Error::from(ErrorKind::Changed)));
-    assert_eq!(stopped.unwrap_err().code(), "rm-changed");
-}
-
-#[test]
 fn growing_beginnings_of_gguf_take_three_requests() {
     let mut bytes = content(20 << 20);
     bytes[..4].copy_from_slice(b"GGUF");
