@@ -22,6 +22,8 @@ use crate::url::Url;
 const REDIRECTS_MAX: u32 = 5;
 /// Longest file that is read as a whole from a server that ignores ranges.
 const WHOLE_MAX: u64 = 64 << 20;
+/// Files of a repository that hold a model, in the order in which they are looked for.
+const MODELS: [&str; 2] = ["model.safetensors.index.json", "model.safetensors"];
 /// Bytes that are read between two looks at the clock.
 const STEP: usize = 256 << 10;
 
@@ -270,6 +272,24 @@ impl Client {
         };
         let route = Route { origin: fixed, target: route.target };
         Ok(RemoteFile::new(Arc::clone(self), route, beginning))
+    }
+
+    /// Opens a file, or the model of a repository that is named without a file: `model.safetensors.index.json`, or
+    /// `model.safetensors` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open).
+    pub fn open_model(self: &Arc<Self>, place: &Place) -> Result<RemoteFile, Error> {
+        let Place::Hub(path) = place else { return self.open(place) };
+        if !path.path().is_empty() {
+            return self.open(place);
+        }
+        let [index, single] = MODELS.map(|name| Place::Hub(path.with_path(name)));
+        match self.open(&index) {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound { .. }) => self.open(&single),
+            opened => opened,
+        }
     }
 
     /// What requests have cost so far.

@@ -7,9 +7,8 @@ use core::cell::RefCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
-use apr_remote::{Client, Network, Options, Place, PlainHttp, RemoteFile, Url};
+use apr_remote::{Client, Folder, Network, Options, Place, PlainHttp, RemoteFile, at_once};
 use model_file::{FileKind, ModelFile, OpenOptions};
 use read_at::{AnySource, ReadAt};
 use sha2::{Digest as _, Sha256};
@@ -21,10 +20,6 @@ use crate::error::Failure;
 use crate::terminal::Console;
 use crate::terminal::human;
 
-/// Files of a repository that hold a model, in the order in which they are looked for.
-const MODELS: [&str; 2] = ["model.safetensors.index.json", "model.safetensors"];
-/// Requests at once for the beginnings of shards.
-const SHARDS_AT_ONCE: usize = 8;
 /// Bytes hashed at once.
 const PIECE_LEN: usize = 1 << 20;
 
@@ -153,7 +148,7 @@ struct Opened {
     name: PathBuf,
     kind: FileKind,
     file: Arc<RemoteFile>,
-    shards: Arc<RemoteShards>,
+    shards: Arc<Folder>,
 }
 
 impl Remote {
@@ -171,7 +166,7 @@ impl Remote {
             return Ok(Some(Self(opened)));
         }
         let (client, place) = place(path)?;
-        let opened = Opened::new(&client, &place, path).map_err(|failure| failure.in_file(path))?;
+        let opened = Opened::new(client, &place, path).map_err(|failure| failure.in_file(path))?;
         let opened = Rc::new(opened);
         SESSION.with_borrow_mut(|session| session.opened.insert(path.to_owned(), Rc::clone(&opened)));
         Ok(Some(Self(opened)))
@@ -183,7 +178,7 @@ impl Remote {
         let places: Vec<_> = urls.filter_map(|path| Some((path, place(path).ok()?))).collect();
         let opened = Mutex::new(Vec::new());
         at_once(&places, |(path, (client, place))| {
-            let Ok(found) = Opened::new(client, place, path) else { return false };
+            let Ok(found) = Opened::new(Arc::clone(client), place, path) else { return false };
             opened.lock().unwrap_or_else(PoisonError::into_inner).push(((*path).clone(), found));
             true
         });
@@ -236,10 +231,9 @@ impl Remote {
     ///
     /// If one cannot be read, or is another one.
     pub(crate) fn check_digests(&self, console: &Console) -> Result<(), Failure> {
-        let opened = self.0.shards.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let files = opened.values().chain([&self.0.file]).filter(|file| file.sha256_declared().is_some());
-        let files: Vec<_> = files.cloned().collect();
-        drop(opened);
+        let mut files = self.0.shards.opened();
+        files.push(Arc::clone(&self.0.file));
+        files.retain(|file| file.sha256_declared().is_some());
         let mut progress = console.progress("hashing", files.iter().map(ReadAt::total_len).sum());
         for file in files {
             let name = PathBuf::from(file.url().to_string());
@@ -269,46 +263,14 @@ impl Remote {
 }
 
 impl Opened {
-    fn new(client: &Arc<Client>, place: &Place, path: &Path) -> Result<Self, Failure> {
-        let file = open(client, place)?;
+    fn new(client: Arc<Client>, place: &Place, path: &Path) -> Result<Self, Failure> {
+        let file = client.open_model(place)?;
         let kind = FileKind::of_source(&file).map_err(|error| Failure::of_remote(error, path))?;
         let url = file.url();
         let is_index = url.file_name().to_ascii_lowercase().ends_with(".json");
         let name = if is_index { url.to_string().into() } else { path.to_owned() };
-        let shards =
-            RemoteShards { client: Arc::clone(client), index: url.clone(), opened: Mutex::default() };
+        let shards = Folder::of(client, &file);
         Ok(Self { name, kind, file: Arc::new(file), shards: Arc::new(shards) })
-    }
-}
-
-/// Opens each of `all`, several at once, until one cannot be opened.
-fn at_once<T: Sync>(all: &[T], open: impl Fn(&T) -> bool + Sync) {
-    let all = Mutex::new(all.iter());
-    let next = || all.lock().ok()?.next();
-    thread::scope(|scope| {
-        for _ in 0..SHARDS_AT_ONCE {
-            scope.spawn(|| {
-                while let Some(one) = next() {
-                    if !open(one) {
-                        // No other one is asked for.
-                        while next().is_some() {}
-                    }
-                }
-            });
-        }
-    });
-}
-
-/// The file, or the model of a repository.
-fn open(client: &Arc<Client>, place: &Place) -> Result<RemoteFile, apr_remote::Error> {
-    let Place::Hub(path) = place else { return client.open(place) };
-    if !path.path().is_empty() {
-        return client.open(place);
-    }
-    let [index, single] = MODELS.map(|name| Place::Hub(path.with_path(name)));
-    match client.open(&index) {
-        Err(error) if error.code() == "rm-not-found" => client.open(&single),
-        opened => opened,
     }
 }
 
@@ -330,34 +292,9 @@ fn hashed(file: &RemoteFile, name: &Path, mut advance: impl FnMut(usize)) -> Res
     Ok(digest.into())
 }
 
-/// The files in the folder of an index.
-#[derive(Debug)]
-struct RemoteShards {
-    client: Arc<Client>,
-    index: Url,
-    opened: Mutex<BTreeMap<String, Arc<RemoteFile>>>,
-}
-
-impl RemoteShards {
-    fn file(&self, name: &str) -> Result<Arc<RemoteFile>, apr_remote::Error> {
-        let known = self.opened.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
-        if let Some(file) = known {
-            return Ok(file);
-        }
-        let file = Arc::new(self.client.open(&Place::Url(self.index.beside(name)?))?);
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Arc::clone(opened.entry(name.to_owned()).or_insert(file)))
-    }
-
-    /// Opens several at once. The first failure ends it: who opens that shard meets it again.
-    fn prefetch(&self, names: &[String]) {
-        at_once(names, |name| self.file(name).is_ok());
-    }
-}
-
 /// Shared with what checks digests afterwards.
 #[derive(Debug)]
-struct SharedShards(Arc<RemoteShards>);
+struct SharedShards(Arc<Folder>);
 
 impl Shards for SharedShards {
     fn open(&self, name: &str) -> Result<AnySource, read_at::Error> {
