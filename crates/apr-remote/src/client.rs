@@ -9,7 +9,8 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, ErrorKind};
-use crate::file::{RemoteFile, Windows};
+use crate::buffered::Windows;
+use crate::file::RemoteFile;
 use crate::http::{Http, System};
 use crate::hub::{Hub, HubPath};
 use crate::pin::{Pin, text, total_of, total_of_unsatisfied};

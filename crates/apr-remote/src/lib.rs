@@ -4,6 +4,7 @@
 
 extern crate alloc;
 
+mod buffered;
 mod client;
 mod error;
 mod file;
@@ -18,6 +19,7 @@ mod simulation;
 mod transport;
 mod url;
 
+pub use crate::buffered::Buffered;
 pub use crate::client::{Client, Counts, Network, Options, Place, PlainHttp};
 pub use crate::error::{Error, ErrorKind, remote_error};
 pub use crate::file::RemoteFile;

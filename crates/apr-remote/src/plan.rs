@@ -37,7 +37,7 @@ pub(crate) fn next_end(beginning: &[u8], needed: u64, len: u64) -> u64 {
 }
 
 /// Reads further than asked where a reader goes through a file: each request twice as long as the last, up to 8 MiB.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadAhead {
     /// Where the last request ended.
     end: u64,
@@ -45,6 +45,10 @@ pub(crate) struct ReadAhead {
 }
 
 impl ReadAhead {
+    pub(crate) const fn new() -> Self {
+        Self { end: 0, len: 0 }
+    }
+
     /// What is requested for `len` bytes at `offset`, within `total`; at most 8 MiB unless more is asked for.
     pub(crate) fn plan(&mut self, offset: u64, len: u64, total: u64) -> Range<u64> {
         let is_next = offset == self.end && self.len > 0;
@@ -76,7 +80,7 @@ mod tests {
 
     #[test]
     fn reading_on_doubles_and_jumps_begin_anew() {
-        let mut ahead = ReadAhead::default();
+        let mut ahead = ReadAhead::new();
         let total = 1 << 40;
         assert_eq!(ahead.plan(1 << 20, 100, total), (1 << 20)..(1 << 20) + SHORTEST);
         let mut at = (1 << 20) + SHORTEST;
