@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use st_core::Subject;
 
 use crate::foreign::{self, Refused};
+use crate::range_file::raised_by_source;
 
 /// The number by which C knows that there is no such file.
 const ENOENT: i32 = 2;
@@ -53,15 +54,18 @@ pub(crate) fn of_content(py: Python<'_>, prefix: &str, error: &st_core::Error, f
     let wording = official_wording(error).unwrap_or_else(|| error.to_string().into());
     // Of several files, the one.
     let subject = match file {
-        Refused::File(path) => path.display().to_string(),
+        Refused::File(path) | Refused::Known(_, path) => path.display().to_string(),
         Refused::Memory(_) => "this".to_owned(),
     };
     let text = format!("{prefix}: {wording}: {subject} {named}");
     with_place(py, &text, error.code(), error.offset(), error.subject().map(Subject::name))
 }
 
-/// An error of a file: the system's become `OSError`s, a missing file is named as the official package does.
+/// An error of a file: what Python raised while it was read, or an `AprError` of the network. The system's become `OSError`s, a missing file is named as the official package does.
 pub(crate) fn of_file(py: Python<'_>, prefix: &str, error: &st_mmap::Error) -> PyErr {
+    if let Some(raised) = raised_by_source(py, error, error.path()) {
+        return raised;
+    }
     if let st_mmap::ErrorKind::Format(format) = error.kind() {
         return match error.path() {
             Some(path) => of_content(py, prefix, format, Refused::File(path)),

@@ -11,12 +11,15 @@ use model_file::{FileKind, ModelFormat};
 pub(crate) enum Refused<'a> {
     File(&'a Path),
     Memory(&'a [u8]),
+    /// One that was looked at before, and its name.
+    Known(FileKind, &'a Path),
 }
 
 /// What a file is that is not `wanted`, and what to do with it, as `is ...`; none where the format is not recognized.
 pub(crate) fn named(file: Refused<'_>, wanted: &str) -> Option<String> {
     let kind = match file {
         Refused::File(path) => of_file(path)?,
+        Refused::Known(kind, _) => kind,
         Refused::Memory(bytes) => FileKind::of_source(&bytes).ok()?,
     };
     let help = match kind {

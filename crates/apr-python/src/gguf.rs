@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use apr_quant::{Dtype, Quantizer, dequantize_parallel};
 use durable_file::Replacement;
 use gguf_core::{Endian, GgufBuilder, Header, Prefix};
+use model_file::{Contents, FileKind, ModelFile, ModelFormat, OpenOptions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -15,11 +16,12 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::apr_files::inspect::gguf_options;
 use crate::apr_files::refusal::Refusal;
 use crate::buffer::{Buffer, Wanted};
+use crate::range_file::RangeFile;
 
 /// Bytes of a file that are looked at first: the header of most models without a tokenizer.
 const FIRST_LOOK: usize = 256 << 10;
 
-/// The tensors of a GGUF file in memory, as a dict: "version", "byte_order", "alignment", and "tensors": name -> (type, shape,
+/// The tensors of a GGUF file in memory or elsewhere, as a dict: "version", "byte_order", "alignment", and "tensors": name -> (type, shape,
 /// offset, bytes), the shape with the slowest dimension first. Raises AprError.
 #[pyfunction]
 pub fn gguf_header<'py>(
@@ -44,7 +46,7 @@ pub fn gguf_header<'py>(
     })
 }
 
-/// The keys of a GGUF file in memory, as two dicts: their values, and the names of the values' types. Raises AprError.
+/// The keys of a GGUF file in memory or elsewhere, as two dicts: their values, and the names of the values' types. Raises AprError.
 #[pyfunction]
 pub fn gguf_metadata<'py>(
     py: Python<'py>,
@@ -63,6 +65,9 @@ fn with_header<T>(
     path: &Path,
     then: impl FnOnce(&Header<'_>) -> PyResult<T>,
 ) -> PyResult<T> {
+    if let Ok(file) = memory.cast::<RangeFile>() {
+        return with_remote_header(py, file.get(), compat, then);
+    }
     let memory = Buffer::of(memory, Wanted::Bytes)?;
     let raise = |error: gguf_core::Error| Refusal::from(error).raise(py, Some(path));
     let (options, len) = (gguf_options(compat), memory.bytes().len());
@@ -79,6 +84,25 @@ fn with_header<T>(
                 wanted = needed.max(wanted.saturating_mul(4)).min(len);
             }
         }
+    }
+}
+
+/// The same of a file that is elsewhere.
+fn with_remote_header<T>(
+    py: Python<'_>,
+    file: &RangeFile,
+    compat: bool,
+    then: impl FnOnce(&Header<'_>) -> PyResult<T>,
+) -> PyResult<T> {
+    let raise = |refusal: Refusal| refusal.raise_of(py, Some(file.path()), Some(file.refused()));
+    let read = if compat { model_file::ReadOptions::COMPAT } else { model_file::ReadOptions::STRICT };
+    let options = OpenOptions::new().with_read_options(read);
+    let kind = FileKind::Model(ModelFormat::Gguf);
+    let open = || ModelFile::from_shared(file.source(), kind, file.path(), file.shards_beside(), &options);
+    let opened = py.detach(open).map_err(|error| raise(error.into()))?;
+    match opened.contents() {
+        Contents::Gguf(gguf) => then(&gguf.header().map_err(|error| raise(error.into()))?),
+        _ => Err(raise(gguf_core::Error::from(gguf_core::ErrorKind::Magic { found: [0; 4] }).into())),
     }
 }
 

@@ -26,6 +26,7 @@ mod options;
 mod packed;
 mod pipeline;
 mod program;
+mod range_file;
 mod safe_open;
 mod scan;
 mod serialize;
@@ -64,6 +65,8 @@ mod _native {
     use crate::pipeline::build_pipeline;
     #[pymodule_export]
     use crate::program::run_cli;
+    #[pymodule_export]
+    use crate::range_file::{RangeFile, range_file};
     #[pymodule_export]
     use crate::safe_open::{SafeOpen, safe_open_handle};
     #[pymodule_export]

@@ -2,12 +2,13 @@
 
 use alloc::sync::Arc;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use model_file::{ErrorKind, FileKind, ModelFile, ModelFormat, OpenOptions, Tensor};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt as _;
 use pyo3::types::{PyDict, PyIterator, PyList, PyMemoryView};
 use read_at::{AnySource, FileSource};
 use tensor_dtype::TensorType;
@@ -19,6 +20,7 @@ use crate::index::Indices;
 use crate::maker::Maker;
 use crate::options::{Device, Framework};
 use crate::packed::is_packed;
+use crate::range_file::{Filename, Location};
 use crate::slice::SafeSlice;
 
 /// The type that formats of other programs have and safetensors lacks, and arrays have.
@@ -27,19 +29,18 @@ const COMPLEX: TensorType = TensorType::Other("C128");
 /// The tensors of a model file of any format but safetensors, by name: those of PyTorch, NumPy, ONNX, HDF5, Keras, TensorFlow,
 /// Flax and Paddle, `.apr` and GGUF. Nothing in the file is run. A tensor is read when it is asked for, into memory of its own.
 ///
-/// filename: str or os.PathLike.
-/// framework, device: as for `safe_open`.
+/// filename: str or os.PathLike, or a URL.
+/// framework, device, fs, allow_http: as for `safe_open`.
 /// key: the nested object to read, by its keys.
 /// exclude: names to leave out, with `*` for any text: for what arrays do not have.
 /// void_as_bf16: read two-byte elements without a type as bfloat16.
 ///
-/// Raises AprError, FileNotFoundError, OSError.
+/// Raises AprError, FileNotFoundError, OSError, and what `fs` raises.
 #[pyclass(frozen, module = "apr._native")]
 pub struct ModelTensors(Arc<OpenModel>);
 
 /// An open file.
 pub(crate) struct OpenModel {
-    /// Locked while no thread needs the interpreter, and for metadata.
     file: Mutex<ModelFile<AnySource>>,
     rows: Vec<Row>,
     by_name: HashMap<String, usize>,
@@ -87,8 +88,7 @@ impl Row {
 type Opened = (ModelFile<AnySource>, Vec<Row>);
 
 impl OpenModel {
-    fn open(path: &Path, options: foreign_tensors::Options) -> Result<Opened, model_file::Error> {
-        let file = ModelFile::open(path, &OpenOptions::new().with_foreign(options))?;
+    fn rows(file: ModelFile<AnySource>) -> Result<Opened, model_file::Error> {
         let row = |(idx, tensor): (usize, &Tensor<'_>)| Row {
             name: tensor.name().to_owned(),
             dtype: tensor.dtype(),
@@ -102,7 +102,14 @@ impl OpenModel {
     }
 
     fn file(&self) -> MutexGuard<'_, ModelFile<AnySource>> {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+        match self.file.try_lock() {
+            Ok(file) => file,
+            Err(TryLockError::Poisoned(file)) => file.into_inner(),
+            // Another thread reads, which may need the interpreter: waiting must not hold it.
+            Err(TryLockError::WouldBlock) => {
+                Python::attach(|py| self.file.lock_py_attached(py)).unwrap_or_else(PoisonError::into_inner)
+            }
+        }
     }
 
     fn raise(&self, py: Python<'_>, error: model_file::Error) -> PyErr {
@@ -200,17 +207,23 @@ fn read(tensor: &Tensor<'_>, offset: u64, out: &mut [u8]) -> Result<(), model_fi
 impl ModelTensors {
     #[new]
     #[pyo3(
-        signature = (filename, framework, device=None, *, key="", exclude=Vec::new(), void_as_bf16=false),
-        text_signature = "(filename, framework, device='cpu', *, key='', exclude=(), void_as_bf16=False)"
+        signature = (
+            filename, framework, device=None, *, key="", exclude=Vec::new(), void_as_bf16=false, fs=None, allow_http=false
+        ),
+        text_signature =
+            "(filename, framework, device='cpu', *, key='', exclude=(), void_as_bf16=False, fs=None, allow_http=False)"
     )]
-    fn new(
-        py: Python<'_>,
-        filename: PathBuf,
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn new<'py>(
+        py: Python<'py>,
+        filename: Filename<'py>,
         framework: &str,
-        device: Option<&Bound<'_, PyAny>>,
+        device: Option<&Bound<'py, PyAny>>,
         key: &str,
         exclude: Vec<String>,
         void_as_bf16: bool,
+        fs: Option<&Bound<'py, PyAny>>,
+        allow_http: bool,
     ) -> PyResult<Self> {
         let mut options = foreign_tensors::Options::default();
         options.key = key.into();
@@ -218,7 +231,18 @@ impl ModelTensors {
         options.void_is_bf16 = void_as_bf16;
         let framework = Framework::from_name(framework)?;
         let maker = Maker::new(py, framework, &Device::from_object(device, framework)?)?;
-        let opened = py.detach(|| OpenModel::open(&filename, options));
+        let options = OpenOptions::new().with_foreign(options);
+        let (opened, filename) = match Location::of(py, filename, fs, allow_http)? {
+            Location::Path(path) => {
+                (py.detach(|| ModelFile::open(&path, &options).and_then(OpenModel::rows)), path)
+            }
+            Location::Ranges(file) => {
+                let file = file.get();
+                let (source, name, beside) = (file.source(), file.path(), file.shards_beside());
+                let open = || ModelFile::from_shared(source, file.kind(), name, beside, &options);
+                (py.detach(|| open().and_then(OpenModel::rows)), name.to_path_buf())
+            }
+        };
         let (file, rows) = opened.map_err(|error| Refusal::from(error).raise(py, Some(&filename)))?;
         let by_name = rows.iter().enumerate().map(|(at, row)| (row.name.clone(), at)).collect();
         Ok(Self(Arc::new(OpenModel { file: Mutex::new(file), rows, by_name, path: filename, maker })))

@@ -1,21 +1,21 @@
 //! An open safetensors file.
 
-use std::path::PathBuf;
-
 use pyo3::exceptions::{PyModuleNotFoundError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyMemoryView, PySlice};
+use read_at::AnySource;
 use st_core::{ReadOptions, TensorInfo};
 use st_mmap::SafeTensorsFile;
 
 use crate::buffer::{Buffer, Wanted};
-use crate::error::{of_file, refused};
+use crate::error::{of_content, of_file, refused};
 use crate::index::Indices;
 use crate::maker::Maker;
 use crate::numpy::{MappedFile, Numpy};
 use crate::options::{Backend, Device, Framework};
 use crate::packed::is_packed;
+use crate::range_file::{Location, RangeFile};
 
 /// The error of an invalid header, with the message of the official package.
 const HEADER: &str = "Error while deserializing header";
@@ -39,15 +39,23 @@ enum Memory {
 impl Opened {
     pub(crate) fn new(
         py: Python<'_>,
-        path: PathBuf,
+        location: Location<'_>,
         framework: Framework,
         device: &Device,
         backend: Backend,
         writable: bool,
     ) -> PyResult<Self> {
-        let file = py
-            .detach(|| SafeTensorsFile::open_with(path, &ReadOptions::COMPAT))
-            .map_err(|error| of_file(py, HEADER, &error))?;
+        // What is elsewhere has no pages that could be mapped.
+        let (file, backend) = match location {
+            Location::Path(path) => {
+                let opened = py.detach(|| SafeTensorsFile::open_with(path, &ReadOptions::COMPAT));
+                (opened.map_err(|error| of_file(py, HEADER, &error))?, backend)
+            }
+            Location::Ranges(file) => {
+                let backend = if backend == Backend::Read { backend } else { Backend::Pread };
+                (of_ranges(py, file.get())?, backend)
+            }
+        };
         let maker = Maker::new(py, framework, device)?;
         let memory = match backend {
             Backend::Pread => Memory::File,
@@ -124,6 +132,15 @@ impl Opened {
             self.maker.filled(py, plan.byte_len(), |out| file.read_slice(name, plan, out), raise)
         })
     }
+}
+
+fn of_ranges(py: Python<'_>, file: &RangeFile) -> PyResult<SafeTensorsFile> {
+    let (source, path) = (AnySource::Shared(file.source()), file.path());
+    let opened = py.detach(|| SafeTensorsFile::from_source(source, path, &ReadOptions::COMPAT));
+    opened.map_err(|error| match error.kind() {
+        st_mmap::ErrorKind::Format(format) => of_content(py, HEADER, format, file.refused()),
+        _ => of_file(py, HEADER, &error),
+    })
 }
 
 impl Memory {

@@ -1,8 +1,6 @@
 //! Open files that read tensors on access.
 
 use alloc::sync::Arc;
-use std::path::PathBuf;
-
 use pyo3::exceptions::PyKeyError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -12,20 +10,26 @@ use st_core::TensorInfo;
 use crate::error::refused;
 use crate::opened::Opened;
 use crate::options::{Backend, Device, Framework};
+use crate::range_file::{Filename, Location};
 use crate::slice::SafeSlice;
 
 /// Opens a safetensors file; its tensors are read when they are asked for. A context manager, and a mapping from names to
 /// tensors.
 ///
-/// filename: str or os.PathLike.
+/// filename: str or os.PathLike, or a URL: "https://HOST/PATH", "hf://ORG/NAME[@REVISION]/PATH".
 /// framework: "np" ("numpy"), "pt" ("torch", "pytorch"), "tf" ("tensorflow"), "flax" ("jax"), "mlx", "paddle".
 /// device: where tensors are put; other than "cpu" for torch and paddle only.
 /// backend: "mmap" gives views of the file's own pages; if another program shortens the file, touching what was lost ends the
 /// process. "pread" reads each tensor when it is asked for, "read" everything at once: both give errors instead.
 /// writable: numpy arrays can be written to, and the file never changes: with "mmap", the system copies each page of the file
 /// when it is first written to.
+/// fs: a file system of fsspec or a store of obstore, of which filename is a path.
+/// allow_http: read http:// URLs of other hosts than this machine.
 ///
-/// Raises SafetensorError, FileNotFoundError, OSError.
+/// Of URLs and of `fs`, the header is read now and a tensor when it is asked for, into memory of its own; "mmap" is the same as
+/// "pread" there.
+///
+/// Raises SafetensorError, FileNotFoundError, OSError; AprError for what goes wrong at a URL, and what `fs` raises.
 #[pyclass(frozen, name = "safe_open", module = "apr._native")]
 pub struct SafeOpen {
     /// Empty once it was closed. In a lock, because threads may use one object.
@@ -43,20 +47,25 @@ impl SafeOpen {
 impl SafeOpen {
     #[new]
     #[pyo3(
-        signature = (filename, framework, device=None, *, backend="mmap", writable=false),
-        text_signature = "(filename, framework, device='cpu', *, backend='mmap', writable=False)"
+        signature = (filename, framework, device=None, *, backend="mmap", writable=false, fs=None, allow_http=false),
+        text_signature = "(filename, framework, device='cpu', *, backend='mmap', writable=False, fs=None, allow_http=False)"
     )]
-    fn new(
-        py: Python<'_>,
-        filename: PathBuf,
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn new<'py>(
+        py: Python<'py>,
+        filename: Filename<'py>,
         framework: &str,
-        device: Option<&Bound<'_, PyAny>>,
+        device: Option<&Bound<'py, PyAny>>,
         backend: &str,
         writable: bool,
+        fs: Option<&Bound<'py, PyAny>>,
+        allow_http: bool,
     ) -> PyResult<Self> {
         let framework = Framework::from_name(framework)?;
         let device = Device::from_object(device, framework)?;
-        let opened = Opened::new(py, filename, framework, &device, Backend::from_name(backend)?, writable)?;
+        let backend = Backend::from_name(backend)?;
+        let location = Location::of(py, filename, fs, allow_http)?;
+        let opened = Opened::new(py, location, framework, &device, backend, writable)?;
         Ok(Self { opened: std::sync::RwLock::new(Some(Arc::new(opened))) })
     }
 
@@ -209,6 +218,6 @@ pub(crate) fn safe_open_handle(
     writable: bool,
 ) -> PyResult<SafeOpen> {
     f.getattr(intern!(py, "fileno"))?;
-    let path = f.getattr(intern!(py, "name"))?.extract()?;
-    SafeOpen::new(py, path, framework, device, backend, writable)
+    let path = Filename::Path(f.getattr(intern!(py, "name"))?.extract()?);
+    SafeOpen::new(py, path, framework, device, backend, writable, None, false)
 }

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use st_core::ReadOptions;
+use st_core::{ReadOptions, ShardProblem};
 use st_mmap::ShardedSafeTensors;
 
 use crate::error::{of_file, refused};
 
-const PREFIX: &str = "Error while opening shards";
+pub(crate) const PREFIX: &str = "Error while opening shards";
 
 /// The files of a model: by the path of its index, of its folder or of its only file.
 ///
@@ -33,14 +33,7 @@ pub(crate) fn shards<'py>(
         })
         .map_err(|error| of_file(py, PREFIX, &error))?;
     let (set, problems) = set;
-    if !problems.is_empty() {
-        let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        return Err(refused(format!(
-            "{PREFIX}: {} and its shards disagree: {}",
-            set.path().display(),
-            list.join("; ")
-        )));
-    }
+    check_whole(&set, &problems)?;
     let Some(index) = set.index() else { return Ok((set.path().to_path_buf(), None)) };
     let folder = set.path().parent().map(PathBuf::from).unwrap_or_default();
     let files = PyDict::new(py);
@@ -48,4 +41,14 @@ pub(crate) fn shards<'py>(
         files.set_item(tensor, folder.join(shard))?;
     }
     Ok((set.path().to_path_buf(), Some(files)))
+}
+
+/// Refuses a set that is not what its index says.
+pub(crate) fn check_whole(set: &ShardedSafeTensors, problems: &[ShardProblem]) -> PyResult<()> {
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let list = list.join("; ");
+    Err(refused(format!("{PREFIX}: {} and its shards disagree: {list}", set.path().display())))
 }

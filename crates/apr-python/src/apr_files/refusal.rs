@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 
 use crate::error::of_system;
 use crate::foreign::{self, Refused};
+use crate::range_file::raised_by_source;
 
 create_exception!(
     apr._native,
@@ -71,6 +72,11 @@ impl Refusal {
         path: Option<&Path>,
         refused: Option<Refused<'_>>,
     ) -> PyErr {
+        if let Self::Library(error) = self
+            && let Some(raised) = raised_by_source(py, &**error, path)
+        {
+            return raised;
+        }
         let mut told = self.told();
         let wanted = match told.code {
             "gg-magic" => Some("a GGUF file"),
@@ -168,6 +174,11 @@ fn advice(code: &str) -> Option<&'static str> {
         "ac-unbound" => "from Python: compat=True",
         "am-not-fitted" => "train it first",
         "am-unknown-model" => "apr.inspect shows what the file holds",
+        "rm-http" => "use https://, or give allow_http=True",
+        "rm-offline" => "unset HF_HUB_OFFLINE, or name a file of this machine",
+        "rm-denied" | "rm-gated" => "set HF_TOKEN, or make a new signed URL",
+        "rm-not-found" => "check the URL, and HF_TOKEN if the repository is private",
+        "rm-scheme" => "give the file system or store that reads it as fs=",
         "cy-minisign-password" | "cy-open" => "give the password of the key's file as key_password=",
         _ => return None,
     })

@@ -1,0 +1,96 @@
+//! Waiting for the network: other threads of Python run meanwhile, and a signal ends it.
+
+use alloc::sync::Arc;
+use core::time::Duration;
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+
+use apr_remote::RemoteFile;
+use pyo3::prelude::*;
+use read_at::{ReadAt, check_range};
+
+/// How long a signal waits at most.
+const TICK: Duration = Duration::from_millis(50);
+/// Longest piece: what one request asks for at most.
+const PIECE_LEN: usize = 16 << 20;
+
+/// A remote file whose requests are sent by a thread of their own, because the system ends no wait for the network when a signal arrives.
+///
+/// The thread of a read that was ended stops after the piece that it reads.
+#[derive(Debug)]
+pub(super) struct Waiting(pub(super) Arc<RemoteFile>);
+
+impl ReadAt for Waiting {
+    fn total_len(&self) -> u64 {
+        self.0.total_len()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
+        check_range(offset, out.len(), self.total_len())?;
+        if self.0.read_held(offset, out) {
+            return Ok(());
+        }
+        // Of equal length: a short one at the end would be read further than is asked for.
+        let piece_len = out.len().div_ceil(out.len().div_ceil(PIECE_LEN));
+        let file = Arc::clone(&self.0);
+        let lens: Vec<usize> = out.chunks(piece_len).map(<[u8]>::len).collect();
+        // One piece is copied while the next is read.
+        let (sender, mut receiver) = sync_channel(1);
+        let work = move || {
+            let mut at = offset;
+            for len in lens {
+                let mut piece = vec![0; len];
+                let read = file.read_exact_at(at, &mut piece);
+                at += len as u64;
+                let is_end = read.is_err();
+                if sender.send(read.map(|()| piece)).is_err() || is_end {
+                    return;
+                }
+            }
+        };
+        start(work)?;
+        for out in out.chunks_mut(piece_len) {
+            out.copy_from_slice(&wait(&mut receiver)??);
+        }
+        Ok(())
+    }
+}
+
+/// What `work` returns, which another thread runs.
+///
+/// # Errors
+///
+/// What Python raised for a signal meanwhile; the thread goes on then.
+pub(super) fn elsewhere<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, read_at::Error> {
+    let (sender, mut receiver) = sync_channel(1);
+    start(move || {
+        // Nobody may be waiting any more.
+        let _ = sender.send(work());
+    })?;
+    wait(&mut receiver)
+}
+
+fn start(work: impl FnOnce() + Send + 'static) -> Result<(), read_at::Error> {
+    let started = thread::Builder::new().name("apr-remote".into()).spawn(work);
+    started.map(drop).map_err(read_at::Error::from_source)
+}
+
+/// The next value, while other threads of Python run.
+fn wait<T: Send>(receiver: &mut Receiver<T>) -> Result<T, read_at::Error> {
+    Python::attach(|py| {
+        loop {
+            let next = &mut *receiver;
+            match py.detach(move || next.recv_timeout(TICK)) {
+                Ok(value) => return Ok(value),
+                Err(RecvTimeoutError::Timeout) => py.check_signals().map_err(read_at::Error::from_source)?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    let error = io::Error::other("the thread that reads has ended");
+                    return Err(read_at::Error::from_source(error));
+                }
+            }
+        }
+    })
+}
