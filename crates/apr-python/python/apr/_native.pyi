@@ -33,12 +33,14 @@ class PySafeSlice:
 class safe_open:
     def __init__(
         self,
-        filename: str | os.PathLike[str],
+        filename: str | os.PathLike[str] | RangeFile,
         framework: str,
         device: str | int | None = "cpu",
         *,
         backend: str = "mmap",
         writable: bool = False,
+        fs: Any = None,
+        allow_http: bool = False,
     ) -> None: ...
     def keys(self) -> list[str]: ...
     def offset_keys(self) -> list[str]: ...
@@ -71,13 +73,15 @@ def _safe_open_handle(
 class ModelTensors:
     def __init__(
         self,
-        filename: str | os.PathLike[str],
+        filename: str | os.PathLike[str] | RangeFile,
         framework: str,
         device: str | int | None = "cpu",
         *,
         key: str = "",
         exclude: Sequence[str] = (),
         void_as_bf16: bool = False,
+        fs: Any = None,
+        allow_http: bool = False,
     ) -> None: ...
     def keys(self) -> list[str]: ...
     def metadata(self) -> dict[str, Any]: ...
@@ -88,6 +92,23 @@ class ModelTensors:
     def info(self, name: str | None = None) -> dict[str, Any]: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[str]: ...
+
+class RangeFile:
+    """A file at a URL, or of an object that reads ranges. Its beginning was read; of the rest, what is asked for."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def format(self) -> str | None: ...
+    @property
+    def nbytes(self) -> int: ...
+    def read(self, offset: int, len: int) -> np.ndarray: ...
+    def shards(self, check: bool = True) -> dict[str, str] | None: ...
+    def beside(self, name: str) -> RangeFile: ...
+
+def range_file(
+    filename: str | os.PathLike[str] | RangeFile, fs: Any = None, allow_http: bool = False
+) -> RangeFile | None: ...
 
 class Writer:
     def __init__(
@@ -262,9 +283,9 @@ def open_sealed(
     trusted_keys: str | os.PathLike[str] | None = None,
     any_signer: bool = False,
 ) -> SealedFile: ...
-def gguf_header(memory: Buffer, compat: bool, path: str | os.PathLike[str]) -> dict[str, Any]: ...
+def gguf_header(memory: Buffer | RangeFile, compat: bool, path: str | os.PathLike[str]) -> dict[str, Any]: ...
 def gguf_metadata(
-    memory: Buffer, compat: bool, path: str | os.PathLike[str]
+    memory: Buffer | RangeFile, compat: bool, path: str | os.PathLike[str]
 ) -> tuple[dict[str, Any], dict[str, str]]: ...
 def gguf_save(
     path: str | os.PathLike[str],

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ._native import ModelTensors, SafetensorError, format_of_file, safe_open, shards
+from ._native import ModelTensors, RangeFile, SafetensorError, format_of_file, range_file, safe_open, shards
 from ._tables import table
 
 __all__ = ["ModelFiles", "open"]
@@ -32,6 +32,8 @@ class ModelFiles(Mapping[str, Any]):
         key: str = "",
         exclude: Iterable[str] = (),
         void_as_bf16: bool = False,
+        fs: Any = None,
+        allow_http: bool = False,
     ) -> None:
         self._options: dict[str, Any] = {
             "framework": framework,
@@ -39,32 +41,54 @@ class ModelFiles(Mapping[str, Any]):
             "backend": backend,
             "writable": writable,
         }
-        self._opened: dict[Path, safe_open | ModelTensors] = {}
+        self._opened: dict[Path | str, safe_open | ModelTensors] = {}
         self._closed = False
         exclude = [exclude] if isinstance(exclude, str) else list(exclude)
-        found = format_of_file(path)
+        # Of a path of this machine there is none.
+        self._elsewhere: RangeFile | None = range_file(path, fs, allow_http)
+        found = format_of_file(path) if self._elsewhere is None else self._elsewhere.format
         self.format: str = found or "safetensors"
-        self.path, files = Path(path), None
+        self.path: Path | str = Path(path) if self._elsewhere is None else self._elsewhere.name
+        files: Mapping[str, Path | str] | None = None
         if self.format == "safetensors":
             if key:
                 raise ValueError("a safetensors file has no nested objects that key could name")
-            if found is None:
+            if self._elsewhere is not None:
+                files = self._shards_elsewhere(self._elsewhere, check)
+            elif found is None:
                 self.path, files = shards(path, check=check)
         else:
             self._opened[self.path] = ModelTensors(
-                path, framework, device, key=key, exclude=exclude, void_as_bf16=void_as_bf16
+                self._elsewhere or path, framework, device, key=key, exclude=exclude, void_as_bf16=void_as_bf16
             )
-        self._files: dict[str, Path] = files if files is not None else dict.fromkeys(self._file(self.path), self.path)
+        self._files: dict[str, Path | str] = (
+            dict(files) if files is not None else dict.fromkeys(self._file(self.path), self.path)
+        )
         if exclude:
             left_out = re.compile("|".join(map(_pattern, exclude)), re.DOTALL).fullmatch
             self._files = {name: file for name, file in self._files.items() if not left_out(name)}
 
-    def _file(self, path: Path) -> safe_open | ModelTensors:
+    @staticmethod
+    def _shards_elsewhere(file: RangeFile, check: bool) -> dict[str, Path | str] | None:
+        """The file of each tensor, by an index that is not on this machine."""
+        shards = file.shards(check)
+        folder = file.name.rpartition("/")[0]
+        return shards and {tensor: f"{folder}/{shard}" if folder else shard for tensor, shard in shards.items()}
+
+    def _file(self, path: Path | str) -> safe_open | ModelTensors:
         if self._closed:
             raise SafetensorError("File is closed")
         if path not in self._opened:
-            self._opened[path] = safe_open(path, **self._options)
+            self._opened[path] = safe_open(self._at(path), **self._options)
         return self._opened[path]
+
+    def _at(self, path: Path | str) -> Path | str | RangeFile:
+        """What opens the file of this path."""
+        file = self._elsewhere
+        if file is None or path == file.name:
+            return file or path
+        folder = file.name.rpartition("/")[0]
+        return file.beside(str(path)[len(folder) + 1 if folder else 0 :])
 
     def _holder(self, name: str) -> safe_open | ModelTensors:
         try:
@@ -73,11 +97,11 @@ class ModelFiles(Mapping[str, Any]):
             raise SafetensorError(f"{self.path} and its shards do not contain tensor {name}") from None
 
     @property
-    def shards(self) -> list[Path]:
-        """The files, sorted by name."""
-        return sorted(set(self._files.values()))
+    def shards(self) -> list[Path | str]:
+        """The files, sorted by name: paths of this machine, or URLs without queries."""
+        return sorted(set(self._files.values()), key=str)
 
-    def file_of(self, name: str) -> Path:
+    def file_of(self, name: str) -> Path | str:
         """The file that holds a tensor."""
         self._holder(name)
         return self._files[name]
@@ -173,27 +197,39 @@ def open(
     key: str = "",
     exclude: Iterable[str] = (),
     void_as_bf16: bool = False,
+    fs: Any = None,
+    allow_http: bool = False,
 ) -> ModelFiles:
-    """Opens a model by the path of a file, of an index (`*.index.json`) or of the folder that holds either.
+    """Opens a model by the path or URL of a file or of an index (`*.index.json`), or by the path of the folder that holds either.
 
     Files of PyTorch, NumPy, ONNX, HDF5, Keras, TensorFlow Lite, TensorFlow, Flax and Paddle, `.apr` and GGUF files are opened by
     their content, whatever their name, and nothing in them is run. Their tensors are read when they are asked for, into memory of
     their own: `backend` and `writable` are for safetensors.
 
+    Of a URL, headers are read now, and a tensor when it is asked for, into memory of its own; nothing is kept on disk. Every byte is
+    of the version that was opened, else there is an error. HF_TOKEN, HF_HUB_OFFLINE, HF_ENDPOINT, SSL_CERT_FILE and the variables of
+    proxies are used as by the program `apr`.
+
     Args:
-        path: where it is. A folder has one index, or none and a `model.safetensors`.
+        path: where it is. A folder has one index, or none and a `model.safetensors`. URLs are "https://HOST/PATH",
+            "hf://ORG/NAME[@REVISION]/PATH" for a file of the Hugging Face hub, and "hf://ORG/NAME[@REVISION]" for the model of a
+            repository.
         framework, device, backend, writable: as for `apr.safetensors.safe_open`.
         check: open every shard now and compare it with the index.
         key: the nested object to read, by its keys: "model", "state_dict.ema".
         exclude: names of tensors to leave out; `*` is any text, `?` one character.
         void_as_bf16: read two-byte elements without a type, which NumPy and MLX write for bfloat16, as such.
+        fs: a file system of fsspec or a store of obstore, of which `path` is a path: the file or index is read through it.
+        allow_http: read http:// URLs of other hosts than this machine.
 
     Raises:
         SafetensorError: a header or the index is not sound, a shard path leaves the folder, or index and shards disagree; the
             text lists every disagreement.
         AprError: a file of another format is not sound or names what no tensor needs; and when it is asked for, a tensor that
             arrays do not have, with its `name`: `get_bytes` gives the bytes of types of fewer than 8 bits and of blocks.
+            For a URL also "rm-not-found", "rm-denied", "rm-changed", "rm-gave-up" and the other codes of `docs/remote.md`.
         OSError: something cannot be read.
+        Exception: whatever `fs` raises.
     """
     return ModelFiles(
         path,
@@ -205,6 +241,8 @@ def open(
         key=key,
         exclude=exclude,
         void_as_bf16=void_as_bf16,
+        fs=fs,
+        allow_http=allow_http,
     )
 
 

@@ -1,4 +1,4 @@
-"""GGUF files: tensors as views of the file, blocks to numbers and back, new files.
+"""GGUF files: tensors as views of the file or read from a URL, blocks to numbers and back, new files.
 
 `open` gives a mapping from names to `GgufTensor`; nothing is read of a tensor until it is asked for. `save` writes version 3, from
 arrays and from tensors of other files. Which types there are, and which files are refused, is said in `docs/gguf.md`.
@@ -6,15 +6,26 @@ arrays and from tensors of other files. Which types there are, and which files a
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ._native import AprError, block_size, dequantize, gguf_header, gguf_metadata, gguf_save, quantize_rows
+from ._native import (
+    AprError,
+    RangeFile,
+    block_size,
+    dequantize,
+    gguf_header,
+    gguf_metadata,
+    gguf_save,
+    quantize_rows,
+    range_file,
+)
 from ._refusals import refused, status
 from ._tables import table
 
@@ -46,17 +57,30 @@ class GgufTensor:
     nbytes: bytes in the file.
     """
 
-    __slots__ = ("_bytes", "_big_endian", "name", "nbytes", "shape", "type")
+    __slots__ = ("_big_endian", "_held", "name", "nbytes", "shape", "type")
 
     def __init__(
-        self, name: str, type: str, shape: tuple[int, ...], bytes: np.ndarray, big_endian: bool = False
+        self,
+        name: str,
+        type: str,
+        shape: tuple[int, ...],
+        bytes: np.ndarray | Callable[[], np.ndarray],
+        big_endian: bool = False,
+        nbytes: int | None = None,
     ) -> None:
         self.name = name
         self.type = type
         self.shape = shape
-        self.nbytes = bytes.size
-        self._bytes = bytes
+        self.nbytes = bytes.size if isinstance(bytes, np.ndarray) else nbytes
+        self._held = bytes
         self._big_endian = big_endian
+
+    @property
+    def _bytes(self) -> np.ndarray:
+        """The bytes, read when they are first asked for and kept."""
+        if not isinstance(self._held, np.ndarray):
+            self._held = self._held()
+        return self._held
 
     @property
     def ggml_shape(self) -> tuple[int, ...]:
@@ -122,12 +146,20 @@ class GgufFile(Mapping[str, GgufTensor]):
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, compat: bool = False, backend: str = "mmap"
+        self,
+        path: str | os.PathLike[str],
+        *,
+        compat: bool = False,
+        backend: str = "mmap",
+        fs: Any = None,
+        allow_http: bool = False,
     ) -> None:
-        self.path = path
-        self._memory = _memory(path, backend)
+        # Of a path of this machine there is none.
+        elsewhere: RangeFile | None = range_file(path, fs, allow_http)
+        self.path = path if elsewhere is None else elsewhere.name
+        self._memory: np.ndarray | RangeFile = _memory(path, backend) if elsewhere is None else elsewhere
         self._compat = compat
-        header = gguf_header(self._memory, compat, path)
+        header = gguf_header(self._memory, compat, self.path)
         self.version: int = header["version"]
         self.byte_order: str = header["byte_order"]
         self.alignment: int = header["alignment"]
@@ -155,7 +187,11 @@ class GgufFile(Mapping[str, GgufTensor]):
 
     def __getitem__(self, name: str) -> GgufTensor:
         type, shape, offset, size = self._rows[name]
-        return GgufTensor(name, type, shape, self._memory[offset : offset + size], self.byte_order == "big")
+        memory = self._memory
+        big_endian = self.byte_order == "big"
+        if isinstance(memory, RangeFile):
+            return GgufTensor(name, type, shape, functools.partial(memory.read, offset, size), big_endian, size)
+        return GgufTensor(name, type, shape, memory[offset : offset + size], big_endian)
 
     def __contains__(self, name: object) -> bool:
         return name in self._rows
@@ -180,19 +216,31 @@ class GgufFile(Mapping[str, GgufTensor]):
         return table(repr(self), ("name", "type", "shape", "bytes"), rows, len(self))
 
 
-def open(path: str | os.PathLike[str], *, compat: bool = False, backend: str = "mmap") -> GgufFile:
+def open(
+    path: str | os.PathLike[str],
+    *,
+    compat: bool = False,
+    backend: str = "mmap",
+    fs: Any = None,
+    allow_http: bool = False,
+) -> GgufFile:
     """Opens a GGUF file.
 
     Args:
-        path: where it is.
+        path: where it is: a path or a URL, as `apr.open` takes it. Of a URL the header is read now, and a tensor when its numbers are
+            asked for, into memory of its own.
         compat: read what llama.cpp refuses as well: version 1, big-endian files, gaps, arrays of arrays.
-        backend: "mmap", or "read" for a file that may be truncated while in use.
+        backend: "mmap", or "read" for a file that may be truncated while in use. Without effect for URLs and `fs`.
+        fs: a file system of fsspec or a store of obstore, of which `path` is a path.
+        allow_http: read http:// URLs of other hosts than this machine.
 
     Raises:
         AprError: the file is not sound; `code` says why, `offset` where.
+            For a URL also "rm-not-found", "rm-denied", "rm-changed" and the other codes of `docs/remote.md`.
         OSError: it cannot be read.
+        Exception: whatever `fs` raises.
     """
-    return GgufFile(path, compat=compat, backend=backend)
+    return GgufFile(path, compat=compat, backend=backend, fs=fs, allow_http=allow_http)
 
 
 def save(
