@@ -51,6 +51,9 @@ const ESTIMATORS: Packages = Packages {
     variables: &[],
 };
 
+/// What the tests of `fs=` need beside fsspec. Where it cannot be had, those of its stores are skipped.
+const STORES: Packages = Packages { names: &["obstore>=0.8"], check: "import obstore.store", variables: &[] };
+
 /// A source distribution, for the tests in it.
 struct Source {
     name: &'static str,
@@ -204,6 +207,9 @@ fn with_numpy(session: &mut Session, folder: &Path, wheel: &Path, upstream: Opti
     let python = with_wheel(session, &fresh, &TESTERS, wheel)?;
     if let Err(why) = environment(session, &fresh, &ESTIMATORS)? {
         session.skip("python: apr.sklearn", why);
+    }
+    if let Err(why) = environment(session, &fresh, &STORES)? {
+        session.skip("python: stores of obstore", why);
     }
     example(session, &python, folder)?;
     let ours = pytest(session, &python, &["tests"], |command| {
