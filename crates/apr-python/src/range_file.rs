@@ -308,5 +308,9 @@ pub(crate) fn raised_by_source(
         next = error.source();
     }
     let remote = apr_remote::remote_error(error)?;
-    Some(Refusal::Said { code: remote.code(), text: remote.to_string() }.raise(py, path))
+    let text = match remote.source() {
+        Some(cause) => format!("{remote}: {cause}"),
+        None => remote.to_string(),
+    };
+    Some(Refusal::Said { code: remote.code(), text }.raise(py, path))
 }

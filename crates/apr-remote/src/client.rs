@@ -1,6 +1,7 @@
 //! Requests with their redirects, tries and limits.
 
 use alloc::sync::Arc;
+use core::error::Error as StdError;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -208,9 +209,12 @@ impl Route {
     }
 }
 
+/// Why a try failed that is worth another one.
+type Cause = Box<dyn StdError + Send + Sync>;
+
 /// A try that failed.
 enum Failed {
-    Again { error: Error, after: Option<Duration> },
+    Again { error: Cause, after: Option<Duration> },
     Final(Error),
 }
 
@@ -329,7 +333,7 @@ impl Client {
             let (arrived, end) = self.fill(answer, &mut bytes, allowed(len));
             *got = arrived as u64;
             match end {
-                Err(error) if arrived == 0 => Err(again(route, error)),
+                Err(error) if arrived == 0 => Err(again(error)),
                 // The rest is read when it is needed.
                 _ => {
                     bytes.truncate(arrived);
@@ -362,7 +366,7 @@ impl Client {
                 let (arrived, end) = self.fill(answer, rest, allowed(asked.end - asked.start));
                 done += arrived;
                 *got = arrived as u64;
-                end.map_err(|error| again(route, error))
+                end.map_err(again)
             })?;
             at = end;
         }
@@ -505,8 +509,7 @@ impl Client {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    let error = Error::caused(ErrorKind::Range { problem: "the body broke" }, error);
-                    return Err(Failed::Again { error, after: None });
+                    return Err(again(error));
                 }
             };
             self.counters.bytes.fetch_add(read as u64, Ordering::Relaxed);
@@ -516,8 +519,7 @@ impl Client {
             }
         }
         if len.is_some_and(|len| len != bytes.len() as u64) {
-            let error = Error::from(ErrorKind::Range { problem: "the body is shorter than declared" });
-            return Err(Failed::Again { error, after: None });
+            return Err(again(io::ErrorKind::UnexpectedEof.into()));
         }
         Ok(Beginning { pin: Pin::new(bytes.len() as u64, &headers), bytes, declared })
     }
@@ -558,7 +560,8 @@ impl Client {
             _ if is_temporary(status) => {
                 let after = text(&answer.headers, "retry-after");
                 let after = after.and_then(|value| retry_after(value, text(&answer.headers, "date")));
-                return Failed::Again { error: ErrorKind::Status { host, status }.into(), after };
+                let error = Error::from(ErrorKind::Status { host, status });
+                return Failed::Again { error: error.into(), after };
             }
             401 | 403 if of_hub == "GatedRepo" => ErrorKind::Gated,
             401 | 403 if of_hub == "RepoNotFound" => ErrorKind::NotFound { host },
@@ -570,17 +573,14 @@ impl Client {
     }
 }
 
-fn again(route: &Route, error: io::Error) -> Failed {
-    let kind = ErrorKind::GaveUp { host: route.origin().host().to_owned(), tries: 1 };
-    Failed::Again { error: Error::caused(kind, error), after: None }
+fn again(error: io::Error) -> Failed {
+    Failed::Again { error: error.into(), after: None }
 }
 
 fn without_answer(url: &Url, broken: Broken) -> Failed {
     match broken {
-        Broken::Connection(error) => {
-            let kind = ErrorKind::GaveUp { host: url.host().to_owned(), tries: 1 };
-            Failed::Again { error: Error::caused(kind, error), after: None }
-        }
+        Broken::Connection(error) => Failed::Again { error, after: None },
+        Broken::Request => Error::from(ErrorKind::Url { problem: "no request can be made of it" }).into(),
         Broken::Tls(error) => Error::caused(ErrorKind::Tls { host: url.host().to_owned() }, error).into(),
         Broken::Protocol(error) => {
             Error::caused(ErrorKind::Range { problem: "it is not HTTP" }, error).into()

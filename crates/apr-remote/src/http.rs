@@ -1,6 +1,5 @@
 //! The network, the clock, and random numbers.
 
-use core::error::Error as StdError;
 use core::hash::{BuildHasher as _, Hasher as _};
 use core::time::Duration;
 use std::collections::hash_map::RandomState;
@@ -91,19 +90,14 @@ impl Transport for Http {
 }
 
 fn broken(error: ureq::Error) -> Broken {
-    // Errors about URLs would show the query.
-    let cause: Box<dyn StdError + Send + Sync> = match error {
-        ureq::Error::Io(error) => return of_io(error),
-        ureq::Error::Tls(_) | ureq::Error::Rustls(_) | ureq::Error::TlsRequired => {
-            return Broken::Tls(error.into());
-        }
-        ureq::Error::Http(_) | ureq::Error::BadUri(_) => "the request cannot be written".into(),
-        ureq::Error::Protocol(_) | ureq::Error::LargeResponseHeader(..) => {
-            return Broken::Protocol(error.into());
-        }
-        error => error.into(),
-    };
-    Broken::Connection(cause)
+    match error {
+        ureq::Error::Io(error) => of_io(error),
+        ureq::Error::Tls(_) | ureq::Error::Rustls(_) | ureq::Error::TlsRequired => Broken::Tls(error.into()),
+        // They would show the query.
+        ureq::Error::Http(_) | ureq::Error::BadUri(_) => Broken::Request,
+        ureq::Error::Protocol(_) | ureq::Error::LargeResponseHeader(..) => Broken::Protocol(error.into()),
+        error => Broken::Connection(error.into()),
+    }
 }
 
 /// Certificates are refused inside an error of the system.
@@ -140,5 +134,18 @@ impl Pace for System {
         let mut hash = self.random.build_hasher();
         hash.write_u128(self.now().as_nanos());
         hash.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_sent_is_not_tried_again() {
+        assert!(matches!(broken(ureq::Error::BadUri("secret".into())), Broken::Request));
+        assert!(matches!(broken(ureq::Error::HostNotFound), Broken::Connection(_)));
+        assert!(matches!(of_io(io::ErrorKind::InvalidData.into()), Broken::Tls(_)));
+        assert!(matches!(of_io(io::ErrorKind::ConnectionReset.into()), Broken::Connection(_)));
     }
 }

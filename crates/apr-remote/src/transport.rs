@@ -32,6 +32,8 @@ pub(crate) struct Answer {
 pub(crate) enum Broken {
     /// The connection: it is tried again.
     Connection(Box<dyn StdError + Send + Sync>),
+    /// The request cannot be written. What it is about would show the query of the URL.
+    Request,
     /// The certificate or the protocol: trying again changes nothing.
     Tls(Box<dyn StdError + Send + Sync>),
     /// The answer is not HTTP.

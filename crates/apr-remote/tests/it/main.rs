@@ -258,6 +258,8 @@ fn what_is_not_allowed_is_not_sent() {
 fn nobody_listening_and_nobody_answering_are_given_up() {
     let refused = open(options(None), "http://127.0.0.1:1/m").unwrap_err();
     assert_eq!(refused.kind(), &ErrorKind::GaveUp { host: "127.0.0.1".to_owned(), tries: 3 });
+    let cause = core::error::Error::source(&refused).expect("the connection's own error");
+    assert!(!cause.is::<apr_remote::Error>(), "{cause}");
     // The connection is closed without an answer.
     let server = Server::new(|_, _| Reply { closes: true, ..Reply::default() });
     assert!(open(options(None), &server.url("/m")).is_err());
