@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::time::Instant;
 
+use ureq::http::HeaderValue;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Proxy};
 
@@ -77,6 +78,9 @@ impl Transport for Http {
             get = get.header("if-match", tag);
         }
         if let Some(value) = &request.authorization {
+            let mut value = HeaderValue::from_str(value).map_err(|_| Broken::Request)?;
+            // It is not shown in debug output.
+            value.set_sensitive(true);
             get = get.header("authorization", value);
         }
         let get = get.config().timeout_recv_body(Some(request.allowed)).build();

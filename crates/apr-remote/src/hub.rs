@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use zeroize::Zeroizing;
+
 use crate::error::{Error, ErrorKind};
 use crate::url::{Url, encoded};
 
@@ -157,7 +159,8 @@ fn base(endpoint: &Url) -> String {
 #[derive(Clone)]
 pub struct Hub {
     pub(crate) endpoint: Url,
-    pub(crate) token: Option<String>,
+    /// Wiped when it is dropped; the environment and the headers of requests have copies.
+    pub(crate) token: Option<Zeroizing<String>>,
 }
 
 impl Hub {
@@ -172,22 +175,26 @@ impl Hub {
         // Not Unicode, it is no URL either.
         let endpoint = Url::parse(&endpoint.to_string_lossy())
             .map_err(|error| Error::caused(ErrorKind::Endpoint, error))?;
-        let token = given("HF_TOKEN").and_then(|text| text.into_string().ok()).or_else(|| {
-            let home = || {
-                let cache = given("XDG_CACHE_HOME").map(PathBuf::from);
-                let home = || given("HOME").or_else(|| given("USERPROFILE"));
-                Some(cache.or_else(|| Some(PathBuf::from(home()?).join(".cache")))?.join("huggingface"))
-            };
-            let in_home = || Some(given("HF_HOME").map(PathBuf::from).or_else(home)?.join("token"));
-            let path = given("HF_TOKEN_PATH").map(PathBuf::from).or_else(in_home)?;
-            let mut text = String::new();
-            let file = std::fs::File::open(path).ok()?;
-            std::io::Read::read_to_string(&mut std::io::Read::take(file, TOKEN_LEN_MAX), &mut text).ok()?;
-            Some(text)
-        });
-        let token = token.map(|token| token.trim().to_owned());
-        let is_sendable =
-            |token: &String| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+        let token =
+            given("HF_TOKEN").and_then(|text| text.into_string().ok()).map(Zeroizing::new).or_else(|| {
+                let home = || {
+                    let cache = given("XDG_CACHE_HOME").map(PathBuf::from);
+                    let home = || given("HOME").or_else(|| given("USERPROFILE"));
+                    Some(cache.or_else(|| Some(PathBuf::from(home()?).join(".cache")))?.join("huggingface"))
+                };
+                let in_home = || Some(given("HF_HOME").map(PathBuf::from).or_else(home)?.join("token"));
+                let path = given("HF_TOKEN_PATH").map(PathBuf::from).or_else(in_home)?;
+                // Of this length from the start: growing would leave copies.
+                let mut text = Zeroizing::new(String::with_capacity(TOKEN_LEN_MAX as usize));
+                let file = std::fs::File::open(path).ok()?;
+                std::io::Read::read_to_string(&mut std::io::Read::take(file, TOKEN_LEN_MAX), &mut text)
+                    .ok()?;
+                Some(text)
+            });
+        let token = token.map(|token| Zeroizing::new(token.trim().to_owned()));
+        let is_sendable = |token: &Zeroizing<String>| {
+            !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic())
+        };
         Ok(Self { endpoint, token: token.filter(is_sendable) })
     }
 
@@ -198,9 +205,9 @@ impl Hub {
     }
 
     /// The value of `Authorization` for a request to `url`: to the hub's own host, and to no other.
-    pub(crate) fn authorization(&self, url: &Url) -> Option<String> {
+    pub(crate) fn authorization(&self, url: &Url) -> Option<Zeroizing<String>> {
         let token = self.token.as_ref().filter(|_| url.is_same_origin(&self.endpoint))?;
-        Some(format!("Bearer {token}"))
+        Some(Zeroizing::new(["Bearer ", token].concat()))
     }
 }
 
@@ -240,7 +247,7 @@ mod tests {
     fn the_token_is_for_the_endpoint_alone() {
         let hub = Hub::from_environment(|name| (name == "HF_TOKEN").then(|| "secret\n".into())).unwrap();
         let at = |text| hub.authorization(&Url::parse(text).unwrap());
-        assert_eq!(at("https://huggingface.co/o/n").as_deref(), Some("Bearer secret"));
+        assert_eq!(at("https://huggingface.co/o/n").unwrap().as_str(), "Bearer secret");
         for other in [
             "https://cdn.huggingface.co/",
             "http://huggingface.co/",

@@ -297,7 +297,7 @@ impl World {
             plain_http: PlainHttp::Loopback,
             network: Network::On,
             tries: Tries::default(),
-            hub: Hub { endpoint: Url::parse(HUB).unwrap(), token: Some(TOKEN.to_owned()) },
+            hub: Hub { endpoint: Url::parse(HUB).unwrap(), token: Some(TOKEN.to_owned().into()) },
             certificates: None,
         };
         let client = Client::with(Box::new(transport), Box::new(Ticks(Arc::clone(&clock))), options);

@@ -6,6 +6,7 @@ use core::time::Duration;
 use std::io::Read;
 
 use ureq::http::HeaderMap;
+use zeroize::Zeroizing;
 
 use crate::url::Url;
 
@@ -16,7 +17,7 @@ pub(crate) struct Request<'r> {
     pub(crate) range: Option<Range<u64>>,
     pub(crate) if_match: Option<&'r str>,
     /// A credential.
-    pub(crate) authorization: Option<String>,
+    pub(crate) authorization: Option<Zeroizing<String>>,
     /// The longest time that the body may take.
     pub(crate) allowed: Duration,
 }
