@@ -28,7 +28,7 @@ pub fn scan_json(
         pair.ok_or_else(|| PyValueError::new_err(format!("{name:?} is no name of a module and a name in it")))
     });
     let trusted = trusted.collect::<PyResult<Vec<_>>>()?;
-    let source = Source::of(file)?;
+    let source = Source::here(file)?;
     let Some(path) = source.path() else {
         let mut options = Options::DEFAULT;
         options.allow = &trusted;

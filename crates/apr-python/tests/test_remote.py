@@ -181,6 +181,40 @@ def test_files_of_other_programs(tmp_path):
             assert model.metadata() == apr.open(tmp_path / "m.npz").metadata()
 
 
+def test_models_and_sealed_files(tmp_path):
+    path = VECTORS / "apr" / "a0723_linreg_none_plain.apr"
+    st.save_file(ARRAYS, tmp_path / "m.safetensors")
+    apr.seal(tmp_path / "m.safetensors", tmp_path / "t.sealed", password="secret")
+    files = {"/m.apr": path.read_bytes(), "/m.safetensors": MODEL, "/t.sealed": (tmp_path / "t.sealed").read_bytes()}
+    with serving(files) as site:
+        here, there = apr.load(path), apr.load(site.url("/m.apr"))
+        row = np.ones((1, here.n_features), np.float32)
+        assert there.predict(row) == here.predict(row)
+        assert apr.inspect(site.url("/m.apr")) == apr.inspect(path)
+        assert apr.inspect(site.url("/m.safetensors"))["tensors"] == apr.inspect(MODEL)["tensors"]
+        site.seen.clear()
+        sealed = apr.open_sealed(site.url("/t.sealed"), password="secret")
+        opening = len(site.seen)
+        assert set(sealed) == set(ARRAYS) and opening <= 3
+        same(sealed["a"], ARRAYS["a"])
+        assert len(site.seen) - opening <= 2
+        same(sealed["b"], ARRAYS["b"])
+        damaged = bytearray(files["/t.sealed"])
+        damaged[len(damaged) // 2] ^= 1
+        site.files["/t.sealed"] = bytes(damaged)
+        with pytest.raises(apr.AprError) as caught:
+            apr.open_sealed(site.url("/t.sealed"), password="secret").verify()
+        assert caught.value.code.startswith(("cy-", "ac-"))
+        for ask in (apr.load, apr.inspect, apr.open_sealed):
+            with pytest.raises(apr.AprError) as caught:
+                ask(site.url("/none"))
+            assert caught.value.code == "rm-not-found"
+        with pytest.raises(apr.AprError, match="apr.open_sealed opens it"):
+            apr.load(site.url("/t.sealed"))
+    store = Store({"m.apr": path.read_bytes()})
+    assert apr.load("m.apr", fs=store).predict(row) == here.predict(row)
+
+
 def test_a_file_that_changes_is_refused(site):
     file = safe_open(site.url("/m.safetensors"), "np")
     site.tags["/m.safetensors"] = "v2"

@@ -248,9 +248,13 @@ def load(
     allow_unverified: bool = False,
     compat: bool = False,
     trusted: bool = False,
+    fs: Any = None,
+    allow_http: bool = False,
 ) -> Model: ...
 def build_pipeline(plan: Mapping[str, object]) -> bytes: ...
-def inspect(file: _File, *, compat: bool = False) -> dict[str, Any]: ...
+def inspect(
+    file: _File, *, compat: bool = False, fs: Any = None, allow_http: bool = False
+) -> dict[str, Any]: ...
 def save(
     model: Model,
     path: str | os.PathLike[str],
@@ -274,7 +278,7 @@ def seal(
     private_metadata: dict[str, str] | None = None,
 ) -> None: ...
 def open_sealed(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | RangeFile,
     *,
     password: _Secret | None = None,
     identity: _Key | None = None,
@@ -282,6 +286,8 @@ def open_sealed(
     verify_key: _Key | list[_Key] | None = None,
     trusted_keys: str | os.PathLike[str] | None = None,
     any_signer: bool = False,
+    fs: Any = None,
+    allow_http: bool = False,
 ) -> SealedFile: ...
 def gguf_header(memory: Buffer | RangeFile, compat: bool, path: str | os.PathLike[str]) -> dict[str, Any]: ...
 def gguf_metadata(

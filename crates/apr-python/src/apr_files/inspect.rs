@@ -26,6 +26,7 @@ const UNKNOWN: &str = "not an .apr, sealed, safetensors or GGUF file";
 ///
 /// file: the path (str, os.PathLike) or the bytes of an `.apr` file of either version, a sealed file, a safetensors file, a GGUF
 /// file, a file of another program that `apr.open` reads, or the folder of a model. compat: accept what other programs accept.
+/// fs, allow_http: as for `apr.open`; the path may be a URL.
 ///
 /// Of every file: "format" ("apr", "sealed", "safetensors", "gguf", "torch", "onnx" and so on), "file_size", "metadata". Of `.apr`
 /// also "version" (1 or 2), "format_version", "model_type", "flags", "warnings"; of version 1 "model", "compression",
@@ -35,13 +36,15 @@ const UNKNOWN: &str = "not an .apr, sealed, safetensors or GGUF file";
 ///
 /// Raises AprError, OSError.
 #[pyfunction]
-#[pyo3(signature = (file, *, compat=false))]
+#[pyo3(signature = (file, *, compat=false, fs=None, allow_http=false))]
 pub(crate) fn inspect<'py>(
     py: Python<'py>,
     file: &Bound<'py, PyAny>,
     compat: bool,
+    fs: Option<&Bound<'py, PyAny>>,
+    allow_http: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let source = Source::of(file)?;
+    let source = Source::anywhere(file, fs, allow_http)?;
     let read = if compat { ReadOptions::COMPAT } else { ReadOptions::STRICT };
     let options = OpenOptions::new().with_read_options(read);
     let raise = |refusal: Refusal| refusal.raise_of(py, source.path(), source.refused());
@@ -49,13 +52,15 @@ pub(crate) fn inspect<'py>(
         let opened = py.detach(|| ModelFile::open(path, &options)).map_err(|error| raise(error.into()))?;
         described(py, &opened).map_err(raise)?
     };
-    let bytes = match (source.open(), source.path()) {
+    let bytes = match (source.open(), source.local_path()) {
         (Ok(bytes), _) => bytes,
         (Err(_), Some(folder)) if folder.is_dir() => return in_folder(folder),
         (Err(refusal), _) => return Err(raise(refusal)),
     };
-    let kind = FileKind::of_source(&bytes).map_err(|error| raise(model_file::Error::from(error).into()))?;
-    if let (Some(ModelFormat::Foreign(_)), Some(path)) = (kind.model(), source.path()) {
+    let kind = py
+        .detach(|| FileKind::of_source(&bytes))
+        .map_err(|error| raise(model_file::Error::from(error).into()))?;
+    if let (Some(ModelFormat::Foreign(_)), Some(path)) = (kind.model(), source.local_path()) {
         // With the files beside it.
         return in_folder(path);
     }

@@ -19,7 +19,7 @@ use super::values::metadata_of_v2;
 /// Loads the model of an `.apr` file of either version, or of a safetensors file that holds one. The file is read once; its
 /// signature is verified first, then it is decrypted, then decoded.
 ///
-/// file: its path (str, os.PathLike), or its bytes.
+/// file: its path (str, os.PathLike) or URL, or its bytes.
 /// password: str or bytes, for files encrypted with a password.
 /// identity: a recipient's secret key, for files encrypted for it: the path of the key's file, which only its owner may be able
 ///     to read, or the text of the key. key_password: the password of the key itself.
@@ -30,6 +30,7 @@ use super::values::metadata_of_v2;
 /// compat: accept what other programs accept; among that encrypted files whose header is not authenticated, and signed files
 ///     without verification.
 /// trusted: no limit for the memory of a model that a small file expands to.
+/// fs, allow_http: as for `apr.open`.
 ///
 /// Raises AprError with a code, for example "ac-encrypted", "ac-decryption" (a wrong key, or a changed file), "ac-not-signed",
 /// "ac-signature", "ac-untrusted-signer", "ac-signed", "ac-checksum"; OSError; ValueError for arguments that exclude each
@@ -37,7 +38,7 @@ use super::values::metadata_of_v2;
 #[pyfunction]
 #[pyo3(signature = (
     file, *, password=None, identity=None, key_password=None, verify_key=None, trusted_keys=None, any_signer=false,
-    allow_unverified=false, compat=false, trusted=false
+    allow_unverified=false, compat=false, trusted=false, fs=None, allow_http=false
 ))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn load(
@@ -52,8 +53,10 @@ pub(crate) fn load(
     allow_unverified: bool,
     compat: bool,
     trusted: bool,
+    fs: Option<&Bound<'_, PyAny>>,
+    allow_http: bool,
 ) -> PyResult<Model> {
-    let source = Source::of(file)?;
+    let source = Source::anywhere(file, fs, allow_http)?;
     let opening = Opening { password, identity, key_password, verify_key, trusted_keys, any_signer };
     let keys = Keys::new(py, opening)?;
     let mut options = if compat { ReadOptions::COMPAT } else { ReadOptions::STRICT };

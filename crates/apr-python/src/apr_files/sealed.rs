@@ -3,19 +3,21 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use apr_sealed::{Part, PartKind, SealedLimits, SealedReader, open_file};
+use apr_sealed::{Part, PartKind, SealedLimits, SealedReader};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
-use read_at::FileSource;
+use read_at::AnySource;
 use st_core::Dtype;
 
 use super::keys::{Keys, Opening, SignedBy};
 use super::refusal::Refusal;
+use super::source::open;
 use crate::buffer::{Buffer, Wanted};
 use crate::maker::unpacked;
 use crate::numpy::Numpy;
 use crate::packed::is_packed;
+use crate::range_file::{Filename, Location};
 
 /// An open sealed file: apr.open_sealed makes it. Its header was verified; a tensor is read, decrypted and verified when it is
 /// accessed, and nothing of a modified tensor is returned. Any number of threads may read at once.
@@ -24,7 +26,7 @@ use crate::packed::is_packed;
 /// a GGUF file, its bytes.
 #[pyclass(frozen, mapping, module = "apr", name = "SealedFile")]
 pub struct SealedFile {
-    reader: SealedReader<'static, FileSource>,
+    reader: SealedReader<'static, AnySource>,
     signer: Option<SignedBy>,
     path: PathBuf,
 }
@@ -32,29 +34,41 @@ pub struct SealedFile {
 /// Opens a sealed file, which `apr seal` makes of a file of any format. The signature of its header is verified before
 /// anything is decrypted.
 ///
-/// path: str or os.PathLike. The keys are those of apr.load: password or identity for an encrypted file, and of a signed one
+/// path: str or os.PathLike, or a URL. Of a URL the header is read now, and the chunks of a tensor when it is accessed. fs, allow_http: as
+/// for `apr.open`. The keys are those of apr.load: password or identity for an encrypted file, and of a signed one
 /// whose signature is accepted, or any_signer=True.
 ///
 /// Returns SealedFile. Raises AprError ("ac-encrypted", "ac-decryption", "ac-signed", "ac-signature", ...), OSError.
 #[pyfunction]
 #[pyo3(signature = (
-    path, *, password=None, identity=None, key_password=None, verify_key=None, trusted_keys=None, any_signer=false
+    path, *, password=None, identity=None, key_password=None, verify_key=None, trusted_keys=None, any_signer=false,
+    fs=None, allow_http=false
 ))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
-pub(crate) fn open_sealed(
-    py: Python<'_>,
-    path: PathBuf,
+pub(crate) fn open_sealed<'py>(
+    py: Python<'py>,
+    path: Filename<'py>,
     password: Option<&Bound<'_, PyAny>>,
     identity: Option<&Bound<'_, PyAny>>,
     key_password: Option<&Bound<'_, PyAny>>,
     verify_key: Option<&Bound<'_, PyAny>>,
     trusted_keys: Option<PathBuf>,
     any_signer: bool,
+    fs: Option<&Bound<'py, PyAny>>,
+    allow_http: bool,
 ) -> PyResult<SealedFile> {
     let opening = Opening { password, identity, key_password, verify_key, trusted_keys, any_signer };
     let keys = Keys::new(py, opening)?;
+    let (source, path) = match Location::of(py, path, fs, allow_http)? {
+        Location::Path(path) => (None, path),
+        Location::Ranges(file) => (Some(file.get().source()), file.get().path().to_path_buf()),
+    };
     let open = || {
-        let reader = open_file(&path, &keys.access(), &SealedLimits::default())?;
+        let source = match source {
+            Some(source) => AnySource::Shared(source),
+            None => open(&path)?.into(),
+        };
+        let reader = SealedReader::open(source, &keys.access(), &SealedLimits::default())?;
         let signer = reader.signer().map(SignedBy::from);
         Ok((reader.forget_names(), signer))
     };
