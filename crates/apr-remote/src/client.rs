@@ -9,8 +9,8 @@ use std::ffi::OsString;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use crate::error::{Error, ErrorKind};
 use crate::buffered::Windows;
+use crate::error::{Error, ErrorKind};
 use crate::file::RemoteFile;
 use crate::http::{Http, System};
 use crate::hub::{Hub, HubPath};
