@@ -16,8 +16,8 @@ use crate::task::{Failure, Outcome, Session, skipped};
 /// Our package.
 const FOLDER: &str = "crates/apr-python";
 
-/// Largest wheel, in bytes: the package and the program. Nearly half as much again as it has: what exceeds it, as a second program or data,
-/// belongs into a package of its own.
+/// Largest wheel, in bytes: the package and the program. A tenth more than it has: what exceeds it, as a second program or data, belongs
+/// into a package of its own.
 const MAX_WHEEL: u64 = 12_000_000;
 
 /// What builds wheels.
