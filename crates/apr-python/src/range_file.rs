@@ -97,9 +97,7 @@ impl RangeFile {
         place: Result<Place, apr_remote::Error>,
         allow_http: bool,
     ) -> PyResult<Self> {
-        // A query may be a signature.
-        let shown = path.to_string_lossy();
-        let shown = PathBuf::from(shown.split(['?', '#']).next().unwrap_or_default());
+        let shown = PathBuf::from(without_secrets(&path.to_string_lossy()));
         let raise = |error: &(dyn StdError + 'static)| of_source(py, error, Some(&shown));
         let place = place.map_err(|error| raise(&error))?;
         let opened = elsewhere(move || {
@@ -263,6 +261,18 @@ impl RangeFile {
         let source = py.detach(|| self.folder.open(name)).map_err(raise)?;
         let kind = py.detach(|| FileKind::of_source(&source)).map_err(raise)?;
         Ok(Self { source, kind, folder: Arc::clone(&self.folder), name: path })
+    }
+}
+
+/// A URL for messages: its query may be a signature, and a URL with a password is refused by its name.
+fn without_secrets(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    match url.split_once("://") {
+        Some((scheme, rest)) if !scheme.eq_ignore_ascii_case("hf") => {
+            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            format!("{scheme}://{}{path}", host.rsplit('@').next().unwrap_or_default())
+        }
+        _ => url.to_owned(),
     }
 }
 
