@@ -41,9 +41,44 @@ const SCORES: &[&str] = &[
     "expert_selection_fn",
 ];
 /// The functions that choose experts, with their numbers in GGUF files.
-const SCORE_FUNCTIONS: &[(&str, u32)] = &[("softmax", 1), ("sigmoid", 2), ("sqrtsoftplus", 4)];
+pub(crate) const SCORE_FUNCTIONS: &[(&str, u32)] = &[("softmax", 1), ("sigmoid", 2), ("sqrtsoftplus", 4)];
 /// Most elements of a list in a configuration that becomes a key.
 const MAX_LIST: usize = 1 << 16;
+
+/// The keys that most architectures have.
+pub(crate) const COMMON: &[Entry] = &[
+    Entry::U32("block_count", LAYERS),
+    Entry::SomeU32("context_length", CONTEXT),
+    Entry::SomeU32("embedding_length", &["hidden_size", "n_embd", "dim"]),
+    Entry::SomeU32("feed_forward_length", FEED_FORWARD),
+    Entry::SomeU32("attention.head_count", &["num_attention_heads", "n_head", "n_heads"]),
+    Entry::SomeU32("attention.head_count_kv", &["num_key_value_heads", "n_kv_heads"]),
+    Entry::With(|parameters| {
+        if parameters.config.get("is_causal").and_then(Json::as_bool) == Some(false) {
+            parameters.set("attention.causal", false);
+        }
+        Ok(())
+    }),
+    Entry::With(rope),
+    Entry::SomeF32("attention.layer_norm_rms_epsilon", &["rms_norm_eps", "norm_eps"]),
+    Entry::SomeF32("attention.layer_norm_epsilon", &["layer_norm_eps", "layer_norm_epsilon", "norm_epsilon"]),
+    Entry::SomeU32("expert_count", EXPERTS),
+    Entry::SomeU32("expert_used_count", EXPERTS_USED),
+    Entry::SomeU32("expert_group_count", &["n_group"]),
+    Entry::SomeU32("expert_group_used_count", &["topk_group"]),
+    Entry::With(|parameters| {
+        let config = parameters.config;
+        let Some(name) = config.str(SCORES)? else { return Ok(()) };
+        let function = SCORE_FUNCTIONS.iter().find(|(own, _)| *own == name);
+        let (_, number) =
+            function.ok_or_else(|| config.unexpected(SCORES, "softmax, sigmoid or sqrtsoftplus"))?;
+        parameters.set("expert_gating_func", *number);
+        Ok(())
+    }),
+    Entry::SomeU32("attention.key_length", &["head_dim"]),
+    Entry::SomeU32("attention.value_length", &["head_dim"]),
+    Entry::FileType,
+];
 
 /// A key of an architecture: its name without the architecture's, and the names of the value in configurations, of which the
 /// first that is present counts.
@@ -105,7 +140,7 @@ impl<'m> Parameters<'m> {
     fn add(&mut self, entry: &Entry) -> Result<(), Error> {
         let config = self.config;
         match *entry {
-            Entry::Common => return self.add_common(),
+            Entry::Common => return COMMON.iter().try_for_each(|entry| self.add(entry)),
             Entry::FileType => self.keys.set("general.file_type", self.file_type),
             Entry::U32(key, names) => self.set(key, config.need_u32(names)?),
             Entry::SomeU32(key, names) => self.set_some(key, config.u32(names)?),
@@ -139,39 +174,6 @@ impl<'m> Parameters<'m> {
     /// Sets any key.
     pub(crate) fn set_global(&mut self, key: &str, value: impl Into<Value>) {
         self.keys.set(key, value);
-    }
-
-    fn add_common(&mut self) -> Result<(), Error> {
-        let config = self.config;
-        self.set("block_count", config.need_u32(LAYERS)?);
-        self.set_some("context_length", config.u32(CONTEXT)?);
-        self.set_some("embedding_length", config.u32(&["hidden_size", "n_embd", "dim"])?);
-        self.set_some("feed_forward_length", config.u32(FEED_FORWARD)?);
-        self.set_some("attention.head_count", config.u32(&["num_attention_heads", "n_head", "n_heads"])?);
-        self.set_some("attention.head_count_kv", config.u32(&["num_key_value_heads", "n_kv_heads"])?);
-        if config.get("is_causal").and_then(Json::as_bool) == Some(false) {
-            self.set("attention.causal", false);
-        }
-        self.add_rope()?;
-        self.set_some("attention.layer_norm_rms_epsilon", config.f32(&["rms_norm_eps", "norm_eps"])?);
-        let epsilon = config.f32(&["layer_norm_eps", "layer_norm_epsilon", "norm_epsilon"])?;
-        self.set_some("attention.layer_norm_epsilon", epsilon);
-        self.set_some("expert_count", config.u32(EXPERTS)?);
-        self.set_some("expert_used_count", config.u32(EXPERTS_USED)?);
-        self.set_some("expert_group_count", config.u32(&["n_group"])?);
-        self.set_some("expert_group_used_count", config.u32(&["topk_group"])?);
-        if let Some(name) = config.str(SCORES)? {
-            let function = SCORE_FUNCTIONS.iter().find(|(own, _)| *own == name);
-            let Some((_, number)) = function else {
-                return Err(config.unexpected(SCORES, "softmax, sigmoid or sqrtsoftplus"));
-            };
-            self.set("expert_gating_func", *number);
-        }
-        for key in ["attention.key_length", "attention.value_length"] {
-            self.set_some(key, config.u32(&["head_dim"])?);
-        }
-        self.keys.set("general.file_type", self.file_type);
-        Ok(())
     }
 
     fn add_rope(&mut self) -> Result<(), Error> {
@@ -252,6 +254,11 @@ impl<'m> Parameters<'m> {
         }
         Ok(Some(types.iter().map(|kind| kind.as_str() == Some("sliding_attention")).collect()))
     }
+}
+
+/// The keys of rotary embeddings.
+fn rope(parameters: &mut Parameters<'_>) -> Result<(), Error> {
+    parameters.add_rope()
 }
 
 /// A float of 64 bits.
