@@ -12,7 +12,7 @@ use located_error::Subject;
 use self::gather::Gatherer;
 use crate::error::Error;
 use crate::tensors::input::Input;
-use crate::tensors::output::{Content, Output};
+use crate::tensors::output::{Content, Output, Shift};
 use crate::tensors::view::View;
 
 /// Elements of a piece: a whole number of blocks of every type.
@@ -113,7 +113,7 @@ impl Producer {
         // As many as a piece has.
         self.out.resize(bytes as usize, 0);
         let of_tensor = |error: Error| error.of(Subject::tensor(&output.name));
-        let (views, plus_one) = match &output.content {
+        let (views, shift) = match &output.content {
             Content::Constant(values) => {
                 let values = values.get(begin as usize..(begin + len) as usize).unwrap_or_default();
                 return Ok(self.encode(values.to_vec(), output.dtype).map_err(of_tensor)?);
@@ -121,7 +121,7 @@ impl Producer {
             Content::Blocks { codes, scales } => {
                 return self.blocks(inputs, (codes, scales), begin, len, read);
             }
-            Content::Views { views, plus_one } => (views, *plus_one),
+            Content::Views { views, shift } => (views, *shift),
         };
         // Tensors that are stacked may have different types; most have one.
         let mut done = 0;
@@ -135,7 +135,7 @@ impl Producer {
                 self.raw.clear();
                 self.raw.resize(part as usize * input.stored_dtype().block_bytes(), 0);
                 self.gatherer.gather(view, input, from - first, &mut self.raw, read)?;
-                self.convert(input, plus_one, output.dtype, done, part).map_err(of_tensor)?;
+                self.convert(input, shift, output.dtype, done, part).map_err(of_tensor)?;
                 done += part;
             }
             first += count;
@@ -179,7 +179,7 @@ impl Producer {
     fn convert(
         &mut self,
         input: &Input,
-        plus_one: bool,
+        shift: Shift,
         to: Dtype,
         done: u64,
         count: u64,
@@ -187,7 +187,7 @@ impl Producer {
         let from = input.stored_dtype();
         let (block_len, block_bytes) = (to.block_len() as u64, to.block_bytes());
         let place = (done / block_len) as usize * block_bytes;
-        if from == to && !plus_one {
+        if from == to && shift == Shift::None {
             if let Some(out) = self.out.get_mut(place..place + self.raw.len()) {
                 out.copy_from_slice(&self.raw);
                 numbers::quiet(to, out);
@@ -197,9 +197,7 @@ impl Producer {
         self.values.clear();
         self.values.resize(count as usize, 0.0);
         numbers::decode(from, &self.raw, &mut self.values)?;
-        if plus_one {
-            numbers::add_one(input.dtype(), &mut self.values)?;
-        }
+        numbers::add(input.dtype(), shift, &mut self.values)?;
         let mut out = core::mem::take(&mut self.out);
         let values = core::mem::take(&mut self.values);
         let bytes = (count / block_len) as usize * block_bytes;

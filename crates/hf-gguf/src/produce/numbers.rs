@@ -5,6 +5,7 @@ use alloc::vec;
 use apr_quant::{Dtype, NonFinite, Quantizer, dequantize};
 
 use crate::error::Error;
+use crate::tensors::output::Shift;
 
 /// Smallest magnitude that is infinite as `F16`: halfway between the largest `F16` and 2^16.
 const F16_LIMIT: f32 = 65_520.0;
@@ -58,9 +59,14 @@ fn e5m2(byte: u8) -> f32 {
     if byte & 0x80 == 0 { magnitude } else { -magnitude }
 }
 
-/// Adds one to each value, with the precision of `dtype`.
-pub(super) fn add_one(dtype: Dtype, values: &mut [f32]) -> Result<(), Error> {
-    values.iter_mut().for_each(|value| *value += 1.0);
+/// Adds to each value, with the precision of `dtype`.
+pub(super) fn add(dtype: Dtype, shift: Shift, values: &mut [f32]) -> Result<(), Error> {
+    let term = match shift {
+        Shift::None => return Ok(()),
+        Shift::PlusOne => 1.0,
+        Shift::MinusOne => -1.0,
+    };
+    values.iter_mut().for_each(|value| *value += term);
     if dtype == Dtype::F16 {
         let mut halves = vec![0; values.len() * 2];
         let quantizer = Quantizer::new(Dtype::F16)?.non_finite(NonFinite::AsReference);
@@ -125,10 +131,10 @@ mod tests {
     #[test]
     fn sums_are_rounded_to_the_type() {
         let mut values = [0.000_1, -0.3];
-        add_one(Dtype::F32, &mut values).unwrap();
+        add(Dtype::F32, Shift::PlusOne, &mut values).unwrap();
         assert_eq!(values, [1.000_1, 0.7]);
         let mut values = [0.000_1, 0.000_6];
-        add_one(Dtype::F16, &mut values).unwrap();
+        add(Dtype::F16, Shift::PlusOne, &mut values).unwrap();
         assert_eq!(values, [1.0, 1.000_976_6]);
         let values = [1.0, 65_519.0, 65_520.0, -1e30, f32::INFINITY, f32::NAN];
         assert_eq!(beyond(Dtype::F16, &values), (2, 2));

@@ -10,7 +10,7 @@ use located_error::Subject;
 use tensor_dtype::Dtype;
 
 use super::input::Input;
-use super::output::{Content, Output, OutputType};
+use super::output::{Content, Output, OutputType, Shift};
 use super::view::View;
 use crate::architecture::Architecture;
 use crate::config::Config;
@@ -223,7 +223,11 @@ impl<'m> Builder<'m> {
         change: Change,
     ) -> Result<(), Error> {
         self.check_shape(&new_name, &shape)?;
-        self.push(new_name, shape, Content::Views { views, plus_one: change == Change::PlusOne })
+        let shift = match change {
+            Change::Nothing => Shift::None,
+            Change::PlusOne => Shift::PlusOne,
+        };
+        self.push(new_name, shape, Content::Views { views, shift })
     }
 
     /// Refuses a matrix or norm that does not fit the length of the vectors of tokens.

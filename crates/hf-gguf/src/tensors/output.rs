@@ -104,8 +104,8 @@ pub enum Content {
     Views {
         /// The views. Their sources are numbers of [inputs](crate::Input).
         views: Vec<View>,
-        /// Whether one is added to each, with the precision of the input.
-        plus_one: bool,
+        /// What is added to each, with the precision of the input.
+        shift: Shift,
     },
     /// Values that the configuration gives.
     Constant(Vec<f32>),
@@ -116,6 +116,18 @@ pub enum Content {
         /// `[...]` exponents.
         scales: View,
     },
+}
+
+/// What is added to values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shift {
+    /// Nothing.
+    #[default]
+    None,
+    /// One.
+    PlusOne,
+    /// Minus one.
+    MinusOne,
 }
 
 impl Output {
