@@ -1,6 +1,6 @@
 //! `config.json`, with the defaults of the class that it configures.
 
-mod defaults;
+pub(crate) mod defaults;
 
 use alloc::format;
 use alloc::string::String;

@@ -284,6 +284,32 @@ located_error::errors! {
         } = "hg-pre-steps" (Unsupported),
             "the pre-tokenizer cannot be identified, because {} is not implemented{}", what, Suggestion(suggestion)
             => "give the name under which llama.cpp knows the pre-tokenizer with --pre NAME";
+        /// A folder is not made of GGUF files of this architecture.
+        NotRestored {
+            /// The architecture.
+            name: Box<str>,
+        } = "hg-restore-architecture" (Unsupported),
+            "folders are not made of GGUF files of the architecture {}", Quoted(name)
+            => "docs/hf-gguf.md lists the architectures; --format safetensors writes the tensors alone";
+        /// A key that the architecture needs is missing.
+        KeyMissing = "hg-key-missing" (Invalid),
+            "the file has no such key"
+            => "`apr inspect` lists the keys: convert the model again with a newer program, or take another file";
+        /// A key has a value of another type or size than the architecture has.
+        KeyValue {
+            /// What is expected.
+            expected: &'static str,
+        } = "hg-key-value" (Invalid),
+            "expected {expected}"
+            => "`apr inspect` lists the keys: convert the model again with a newer program, or take another file";
+        /// A tensor of a GGUF file is none that the architecture has, or has another shape there.
+        StoredTensor = "hg-stored-tensor" (Unsupported),
+            "the architecture has no tensor of this name and shape that a folder could hold"
+            => "the file may be of an older program, or have more parts than the model: --format safetensors writes the tensors alone";
+        /// The factors of rotary embeddings are not those that any known parameters of Llama 3 give.
+        UnknownFactors = "hg-restore-factors" (Unsupported),
+            "the factors of the rotary embeddings come from no parameters that are known"
+            => "--format safetensors writes the tensors alone";
         /// The front matter of README.md is not YAML, or a value in it has another type than its name asks for.
         Card {
             /// The line, from 1.

@@ -1,11 +1,11 @@
 //! JSON as a tree, read as Python's `json` module reads it.
 
 use alloc::boxed::Box;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::mem;
 
-use json_scan::{Check, Scanner};
+use json_scan::{Check, Escape, Scanner, Writer};
 
 use crate::error::{Error, ErrorKind};
 
@@ -109,6 +109,45 @@ impl Json {
             "Infinity" => Some(f64::INFINITY),
             "-Infinity" => Some(f64::NEG_INFINITY),
             text => text.parse().ok(),
+        }
+    }
+
+    /// The value as text, one member or element a line.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut out = Writer::indented(Escape::Minimal);
+        self.write_to(&mut out);
+        out.finish() + "\n"
+    }
+
+    /// Appends the value. What is written is built here, so that its depth is small.
+    pub(crate) fn write_to(&self, out: &mut Writer) {
+        match self {
+            Self::Null => {
+                out.null();
+            }
+            Self::Bool(value) => {
+                out.plain(value);
+            }
+            Self::Number(number) => {
+                out.plain(number);
+            }
+            Self::String(text) => {
+                out.string(text);
+            }
+            Self::Array(items) => {
+                out.begin_array();
+                items.iter().for_each(|item| item.write_to(out));
+                out.end_array();
+            }
+            Self::Object(object) => {
+                out.begin_object();
+                for (name, value) in object.iter() {
+                    out.key(name);
+                    value.write_to(out);
+                }
+                out.end_object();
+            }
         }
     }
 
@@ -333,8 +372,6 @@ fn scalar(scanner: &mut Scanner<'_>) -> Result<Json, json_scan::Error> {
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::String;
-
     use super::*;
 
     fn read(text: &str) -> Json {

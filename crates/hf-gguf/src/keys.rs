@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use gguf_core::GgufBuilder;
+use gguf_core::{GgufBuilder, Header, ValueType};
 
 use crate::error::Error;
 
@@ -55,6 +55,45 @@ impl Value {
             Self::Bools(array) => array.is_empty(),
             Self::Strings(array) => array.is_empty(),
         }
+    }
+
+    /// The value of a file; `None` for types that models do not have.
+    fn stored(value: gguf_core::Value<'_>) -> Option<Self> {
+        use gguf_core::Value as Stored;
+        let text = |text: gguf_core::Text<'_>| text.to_str().ok().map(String::from);
+        Some(match value {
+            Stored::U16(number) => Self::U16(number),
+            Stored::U32(number) => Self::U32(number),
+            Stored::I32(number) => Self::I32(number),
+            Stored::U64(number) => Self::U64(number),
+            Stored::F32(number) => Self::F32(number),
+            Stored::Bool(flag) => Self::Bool(flag),
+            Stored::Text(own) => Self::String(text(own)?),
+            Stored::Array(array) => {
+                let items = array.iter();
+                macro_rules! of {
+                    ($variant:ident, $own:ident) => {
+                        Self::$own(
+                            items
+                                .map(|item| if let Stored::$variant(item) = item { Some(item) } else { None })
+                                .collect::<Option<_>>()?,
+                        )
+                    };
+                }
+                match array.element_type() {
+                    ValueType::U8 => of!(U8, U8s),
+                    ValueType::U32 => of!(U32, U32s),
+                    ValueType::I32 => of!(I32, I32s),
+                    ValueType::F32 => of!(F32, F32s),
+                    ValueType::Bool => of!(Bool, Bools),
+                    ValueType::Text => {
+                        Self::Strings(items.map(|item| item.as_text().and_then(text)).collect::<Option<_>>()?)
+                    }
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        })
     }
 
     /// The number, if this is one of 32 bits without a sign.
@@ -128,6 +167,20 @@ impl Keys {
         Self { keys: Vec::new(), by_name: BTreeMap::new() }
     }
 
+    /// The keys of a file, and the names of those whose values are of types that models do not have: they are left out.
+    #[must_use]
+    pub fn from_header(header: &Header<'_>) -> (Self, Vec<String>) {
+        let (mut keys, mut left_out) = (Self::new(), Vec::new());
+        for entry in header.entries() {
+            let name = entry.key().to_str_lossy().into_owned();
+            match Value::stored(entry.value()) {
+                Some(value) => keys.push(name, value),
+                None => left_out.push(name),
+            }
+        }
+        (keys, left_out)
+    }
+
     /// Sets a key: an old value is replaced where it stands, a new key comes last. Empty strings and arrays are ignored, as
     /// by the reference implementation.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) {
@@ -137,11 +190,13 @@ impl Keys {
         }
         match self.by_name.get(name.as_str()) {
             Some(&place) => self.keys[place].value = value,
-            None => {
-                self.by_name.insert(name.as_str().into(), self.keys.len());
-                self.keys.push(Key { name, value });
-            }
+            None => self.push(name, value),
         }
+    }
+
+    fn push(&mut self, name: String, value: Value) {
+        self.by_name.insert(name.as_str().into(), self.keys.len());
+        self.keys.push(Key { name, value });
     }
 
     /// Sets a key if there is a value.

@@ -104,6 +104,11 @@ impl Parts {
         Ok(Self { format, files: parts, index })
     }
 
+    /// Files in order, without an index.
+    pub(crate) const fn of_files(format: PartFormat, files: Vec<String>) -> Self {
+        Self { format, files, index: None }
+    }
+
     /// The tensors in order, with the number of the file and that of the tensor in it, from the tables of the files in order.
     ///
     /// # Errors

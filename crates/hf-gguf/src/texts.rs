@@ -74,6 +74,11 @@ impl Texts {
         self.files.insert(name.into(), bytes);
     }
 
+    /// The files by name.
+    pub(crate) fn into_files(self) -> impl Iterator<Item = (String, Vec<u8>)> {
+        self.files.into_iter()
+    }
+
     /// The bytes of a file.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {

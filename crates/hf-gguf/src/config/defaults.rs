@@ -308,6 +308,12 @@ enum Rule {
     LayersOfDecoder,
 }
 
+/// The defaults of a `model_type`; none for an unknown one.
+pub(crate) fn of(model_type: &str) -> Object {
+    let class = CLASSES.iter().find(|class| class.model_type == model_type);
+    class.map_or_else(Object::default, |class| object(class.defaults))
+}
+
 /// The configuration as its class has it. Unknown classes leave it as it is.
 pub(super) fn complete(values: &mut Object) {
     let model_type = values.get("model_type").and_then(Json::as_str).unwrap_or_default();

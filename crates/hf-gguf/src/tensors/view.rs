@@ -34,6 +34,11 @@ impl View {
         Self { source, offset: 0, axes }
     }
 
+    /// Elements of a source, which all have to be within it.
+    pub(crate) const fn strided(source: usize, offset: u64, axes: Vec<Axis>) -> Self {
+        Self { source, offset, axes }
+    }
+
     /// Number of the source.
     #[must_use]
     pub const fn source(&self) -> usize {

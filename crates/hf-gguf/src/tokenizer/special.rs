@@ -18,7 +18,7 @@ pub(super) const KINDS: &[&str] = &["bos", "eos", "unk", "sep", "pad", "cls", "m
 const MAX_TEMPLATES: usize = 1000;
 
 /// Kinds that have a key for their id.
-const ID_KEYS: &[(&str, &str)] = &[
+pub(super) const ID_KEYS: &[(&str, &str)] = &[
     ("bos", "tokenizer.ggml.bos_token_id"),
     ("eos", "tokenizer.ggml.eos_token_id"),
     ("unk", "tokenizer.ggml.unknown_token_id"),
