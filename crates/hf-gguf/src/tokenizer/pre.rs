@@ -19,6 +19,8 @@ use crate::characters::CHECK_TEXT;
 use crate::error::{Error, ErrorKind};
 use crate::regex::Budget;
 
+pub(super) use self::shape::{ignores_merges, steps};
+
 /// Hashes and names.
 const KNOWN: &str = include_str!("../../data/pre-hashes.tsv");
 

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::json::Json;
+use crate::json::{Json, Object};
 use crate::tokenizer::file::TokenizerFile;
 
 /// Expression of GPT-2, which is in `ByteLevel`.
@@ -62,6 +62,148 @@ const ROWS: &[(&[&str], &str)] = &[
     (&[r" ?[^(\s|[.,!?…。，、।۔،])]+", "Digits"], "viking"),
     (&["BertPreTokenizer"], "bert-bge"),
 ];
+
+/// Names with the same expressions as the name of a row; those in front tell that whole words are tokens without merges.
+const ALIASES: &[(&str, &[&str])] = &[
+    (
+        "qwen2",
+        &["stablelm2", "deepseek-r1-qwen", "kormo", "f2llmv2", "megrez", "hunyuan", "solar-open", "grok-2"],
+    ),
+    (
+        "dbrx",
+        &[
+            "llama-bpe",
+            "llama3",
+            "llama-v3",
+            "falcon3",
+            "falcon-h1",
+            "pixtral",
+            "midm-2.0",
+            "lfm2",
+            "jina-v5-nano",
+            "smaug-bpe",
+            "chatglm-bpe",
+            "glm4",
+        ],
+    ),
+    (
+        "gpt-2",
+        &[
+            "default",
+            "phi-2",
+            "jina-es",
+            "jina-de",
+            "gigachat",
+            "jina-v2-es",
+            "jina-v2-de",
+            "a.x-4.0",
+            "mellum",
+            "modern-bert",
+            "jina-v1-en",
+            "jina-v2-code",
+            "roberta-bpe",
+            "mpt",
+            "olmo",
+            "jais",
+            "trillion",
+            "granite-docling",
+            "exaone4",
+        ],
+    ),
+    ("starcoder", &["refact", "command-r", "smollm", "codeshell", "exaone", "minerva-7b", "mellum2"]),
+    ("deepseek-v3", &["hunyuan-dense", "joyai-llm", "hy_v4"]),
+    ("gpt-4o", &["llama4", "kanana2", "talkie", "minimax-m2"]),
+    ("bloom", &["poro-chat", "gpt3-finnish"]),
+];
+/// Names of tokenizers that do not merge where a whole word is a token.
+const WHOLE_WORDS: &[&str] = &[
+    "llama-bpe",
+    "llama3",
+    "llama-v3",
+    "falcon3",
+    "falcon-h1",
+    "pixtral",
+    "midm-2.0",
+    "lfm2",
+    "jina-v5-nano",
+    "glm4",
+    "tekken",
+];
+
+/// Characters of Chinese, Japanese and Korean.
+const CJK: &str = "[一-龥ࠀ-一가-\u{d7ff}]+";
+
+/// Whether a tokenizer of this name takes a word that is a token whole, without merges.
+pub(in crate::tokenizer) fn ignores_merges(name: &str) -> bool {
+    WHOLE_WORDS.contains(&name)
+}
+
+/// The pre-tokenizer of a name; `None` if its steps are not known.
+pub(in crate::tokenizer) fn steps(name: &str) -> Option<Json> {
+    let base = ALIASES.iter().find(|(_, names)| names.contains(&name)).map_or(name, |(base, _)| *base);
+    let row: &[&str] = match base {
+        // Their rows have the beginning alone, because files differ after it.
+        "deepseek-coder" => &[r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", CJK, "Digits"],
+        "deepseek-llm" => &[
+            r"[\r\n]",
+            // Letters that have cases.
+            r"\s?[\p{Lu}\p{Ll}\p{Lt}]+",
+            "\\s?[!-/:-~！-／：-～‘-‟\u{3000}-。]+",
+            r"\s+$",
+            CJK,
+            "Digits",
+        ],
+        "falcon" => &["Punctuation", GPT2, "Digits of all lengths", "[0-9][0-9][0-9]"],
+        _ => ROWS.iter().find(|(_, own)| *own == base).map(|(row, _)| *row)?,
+    };
+    if row.contains(&ANY) {
+        return None;
+    }
+    let mut steps: Vec<Json> = row.iter().map(|step| self::step(step)).collect();
+    if !row.contains(&GPT2) {
+        steps.push(byte_level(false));
+    }
+    match steps.len() {
+        1 => steps.pop(),
+        _ => Some(object(&[("type", Json::from("Sequence")), ("pretokenizers", Json::Array(steps))])),
+    }
+}
+
+fn step(step: &str) -> Json {
+    match step {
+        GPT2 => byte_level(true),
+        "Digits" => object(&[("type", Json::from("Digits")), ("individual_digits", Json::Bool(true))]),
+        "Digits of all lengths" => {
+            object(&[("type", Json::from("Digits")), ("individual_digits", Json::Bool(false))])
+        }
+        "Punctuation" => {
+            object(&[("type", Json::from("Punctuation")), ("behavior", Json::from("Contiguous"))])
+        }
+        expression => object(&[
+            ("type", Json::from("Split")),
+            ("pattern", object(&[("Regex", Json::from(expression))])),
+            ("behavior", Json::from("Isolated")),
+            ("invert", Json::Bool(false)),
+        ]),
+    }
+}
+
+fn byte_level(splits: bool) -> Json {
+    object(&[
+        ("type", Json::from("ByteLevel")),
+        ("add_prefix_space", Json::Bool(false)),
+        ("trim_offsets", Json::Bool(true)),
+        ("use_regex", Json::Bool(splits)),
+    ])
+}
+
+fn object(members: &[(&str, Json)]) -> Json {
+    let mut object = Object::default();
+    for (name, value) in members {
+        object.set(name, value.clone());
+    }
+    Json::Object(object)
+}
 
 /// The name; empty if no row fits.
 pub(super) fn name(file: &TokenizerFile) -> &'static str {
