@@ -24,6 +24,7 @@ use alloc::vec::Vec;
 use crate::config::Config;
 use crate::error::{Error, ErrorKind};
 use crate::parameters::Entry;
+use crate::restore::{Restore, Stored};
 use crate::tensors::build::{Builder, Experts, Incoming};
 use crate::tensors::view::View;
 
@@ -55,6 +56,8 @@ pub(crate) struct Architecture {
     pub(crate) generate: fn(&mut Builder<'_>) -> Result<(), Error>,
     /// Adds what a tensor becomes.
     pub(crate) change: fn(&mut Builder<'_>, Incoming) -> Result<(), Error>,
+    /// How a folder is made of a GGUF file; `None` if that is not supported.
+    pub(crate) restore: Option<Restore>,
 }
 
 impl Architecture {
@@ -71,6 +74,7 @@ impl Architecture {
         is_left_out: |_, _, _| false,
         generate: |_| Ok(()),
         change: |builder, incoming| builder.add(&incoming.name, incoming.view),
+        restore: None,
     };
 
     /// The architecture of a class.
@@ -81,6 +85,23 @@ impl Architecture {
     pub(crate) fn of_class(class: &str) -> Result<&'static Self, Error> {
         let found = ALL.iter().copied().find(|architecture| architecture.classes.contains(&class));
         found.ok_or_else(|| ErrorKind::UnknownArchitecture { name: class.into() }.into())
+    }
+
+    /// The architecture of a GGUF file, with what makes a folder of it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotRestored`].
+    pub(crate) fn of_stored(stored: &Stored<'_>) -> Result<(&'static Self, Restore), Error> {
+        let own = ALL.iter().copied().filter(|architecture| architecture.name == stored.architecture());
+        let mut found = own.filter_map(|architecture| Some((architecture, architecture.restore?)));
+        let found = found.find(|(_, restore)| (restore.fits)(stored));
+        found.ok_or_else(|| ErrorKind::NotRestored { name: stored.architecture().into() }.into())
+    }
+
+    /// The names in GGUF files of the architectures that folders are made of.
+    pub(crate) fn restored() -> impl Iterator<Item = &'static str> {
+        ALL.iter().filter(|own| own.restore.is_some()).map(|own| own.name)
     }
 
     /// Every class that is converted, with the architecture in GGUF files.
@@ -100,6 +121,19 @@ impl Architecture {
                 Some(layer) => Some(new_name.replacen("{}", &layer.to_string(), 1) + end),
                 None => Some(format!("{new_name}{end}")),
             }
+        })
+    }
+
+    /// The name in the folder of a tensor of a GGUF file: the first that the table has for it.
+    pub(crate) fn folder_name(&self, name: &str) -> Option<String> {
+        [".weight", ".bias", ""].iter().find_map(|end| {
+            let (pattern, layer) = pattern(name.strip_suffix(end)?);
+            let mut names = self.names.iter().copied().flatten();
+            let (own, _) = names.find(|(_, new_name)| *new_name == pattern)?;
+            // The head is beside the model in its class, not in it.
+            let prefix = if pattern == "output" { "" } else { self.prefix };
+            let layer = layer.map_or_else(String::new, |layer| layer.to_string());
+            Some(format!("{prefix}{}{end}", own.replacen("{}", &layer, 1)))
         })
     }
 }

@@ -2,6 +2,7 @@
 
 mod card;
 mod name;
+mod restore;
 mod yaml;
 
 use alloc::format;
@@ -10,11 +11,11 @@ use alloc::vec::Vec;
 
 use self::card::Card;
 use self::name::Names;
+pub(crate) use self::restore::restore;
 use self::yaml::Yaml;
 use crate::error::{Error, ErrorKind};
 use crate::json::{Json, Object};
 use crate::keys::{Keys, Value};
-use crate::regex::Missing;
 use crate::tensors::output::ParameterCount;
 use crate::texts::Texts;
 
@@ -128,7 +129,7 @@ pub(crate) fn authorship(
     let mut keys = Keys::new();
     sampling(texts, &metadata, &mut keys)?;
     let mut authorship = Authorship::default();
-    let names = Names::new().map_err(|Missing(what)| ErrorKind::unsupported("README.md", &what))?;
+    let names = Names::new()?;
     authorship.read_card(&Card::from_texts(texts)?, &names, total)?;
     let config = match texts.get("config.json") {
         Some(bytes) => object("config.json", Json::from_bytes("config.json", bytes)?)?,

@@ -6,6 +6,7 @@
 //! - [`Config`]: `config.json` with the defaults of its class.
 //! - [`Keys`]: keys of a GGUF file, in order.
 //! - [`Tokenizer`]: the tokenizer's keys.
+//! - [`Restoration`]: the way back, from keys and tensors to the files of a folder.
 //!
 //! `docs/hf-gguf.md` specifies what is read, written and refused.
 //!
@@ -36,6 +37,10 @@ mod characters;
 mod regex;
 mod tokenizer;
 mod authorship;
+mod restore;
+
+/// Version of transformers whose configurations are read and written.
+pub(crate) const TRANSFORMERS: &str = "4.57.6";
 
 pub use crate::config::Config;
 pub use crate::conversion::{Conversion, Options, Target, classes};
@@ -43,9 +48,10 @@ pub use crate::error::{Error, ErrorKind};
 pub use crate::json::{Json, Object};
 pub use crate::keys::{Key, Keys, Value};
 pub use crate::produce::{Flaws, Producer};
+pub use crate::restore::{Part, Restoration, RestoreOptions, restored_architectures};
 pub use crate::split::{SplitLimit, split};
 pub use crate::tensors::input::{Gptq, Input, Packed, Values};
-pub use crate::tensors::output::{Content, Output, OutputType, ParameterCount};
+pub use crate::tensors::output::{Content, Output, OutputType, ParameterCount, Shift};
 pub use crate::tensors::view::{Axis, View};
 pub use crate::tensors::{PartFormat, Parts, SourceTensor};
 pub use crate::texts::Texts;

@@ -3,8 +3,9 @@
 use alloc::vec::Vec;
 
 use crate::config::{Config, missing};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::json::{Json, Object};
+use crate::restore::{Stored, float, int, text};
 
 /// Names of the base of all layers, and of those with a sliding window, outside of the parameters.
 const BASE: &[&str] =
@@ -125,6 +126,109 @@ impl Rope {
         let factors: Option<Vec<f32>> =
             items.iter().map(|item| item.as_f64().map(|factor| factor as f32)).collect();
         factors.map(Some).ok_or_else(|| missing(&[name]))
+    }
+}
+
+/// Writes the values that the parameters are read from; `rope_theta` is null where the class has a default and the file none.
+///
+/// # Errors
+///
+/// [`ErrorKind::UnknownFactors`] for factors of Llama 3 that no known parameters give; [`ErrorKind::KeyValue`].
+pub(crate) fn restore(stored: &Stored<'_>, config: &mut Object, defaults: &Object) -> Result<(), Error> {
+    let base = stored.f32("rope.freq_base")?;
+    let is_set = |config: &Object| BASE.iter().any(|name| config.get(name).is_some());
+    match base {
+        Some(base) if !is_set(config) => config.set("rope_theta", float(base)),
+        None if defaults.get("rope_theta").is_some() => config.set("rope_theta", Json::Null),
+        _ => {}
+    }
+    if let Some(local) = stored.f32("rope.freq_base_swa")? {
+        config.set("rope_local_base_freq", float(local));
+    }
+    if config.get("rope_scaling").is_some() {
+        return Ok(());
+    }
+    let mut scaling = Object::default();
+    let mut set = |name: &str, value: Option<Json>| {
+        if let Some(value) = value {
+            scaling.set(name, value);
+        }
+    };
+    let factor = stored.f32("rope.scaling.factor")?;
+    let scaling_type = stored.str("rope.scaling.type");
+    if let Some(factors) = stored.values("rope_freqs.weight") {
+        let found = Llama3::of(factors, base.unwrap_or(10_000.0)).ok_or(ErrorKind::UnknownFactors)?;
+        set("rope_type", Some(text("llama3")));
+        set("factor", Some(float(found.factor)));
+        set("low_freq_factor", Some(float(found.low)));
+        set("high_freq_factor", Some(float(found.high)));
+        set("original_max_position_embeddings", Some(int(found.original)));
+    } else if let (Some(kind @ ("linear" | "yarn")), Some(factor)) = (scaling_type, factor) {
+        set("rope_type", Some(text(kind)));
+        set("type", Some(text(kind)));
+        set("factor", Some(float(factor)));
+        if kind == "yarn" {
+            let original = stored.u32("rope.scaling.original_context_length")?;
+            set("original_max_position_embeddings", original.map(int));
+            for (name, key) in [
+                ("extrapolation_factor", "rope.scaling.yarn_ext_factor"),
+                ("attention_factor", "rope.scaling.yarn_attn_factor"),
+                ("beta_fast", "rope.scaling.yarn_beta_fast"),
+                ("beta_slow", "rope.scaling.yarn_beta_slow"),
+            ] {
+                set(name, stored.f32(key)?.map(float));
+            }
+        }
+    } else {
+        // Also over a default of the class.
+        if defaults.get("rope_theta").is_some() {
+            config.set("rope_scaling", Json::Null);
+        }
+        return Ok(());
+    }
+    config.set("rope_scaling", Json::Object(scaling));
+    Ok(())
+}
+
+/// Parameters of Llama 3.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Llama3 {
+    factor: f32,
+    low: f32,
+    high: f32,
+    original: u32,
+}
+
+impl Llama3 {
+    /// The parameters that give these factors, with every bit: the factor is that of the longest wavelength, and of the others all that
+    /// models have are tried.
+    fn of(factors: &[f32], base: f32) -> Option<Self> {
+        const BOUNDS: [(f32, f32); 5] = [(1.0, 4.0), (1.0, 2.0), (1.0, 8.0), (2.0, 4.0), (1.0, 32.0)];
+        const LENS: core::ops::RangeInclusive<u32> = 4..=20;
+        let factor = *factors.last()?;
+        let dim = u32::try_from(factors.len()).ok()?.checked_mul(2)?;
+        let lens = LENS.flat_map(|power| [1_u32 << power, 3 << (power - 1)]);
+        let all = lens.flat_map(|original| {
+            BOUNDS.into_iter().map(move |(low, high)| Self { factor, low, high, original })
+        });
+        // Most have the first bounds; with a short head several may give the same factors.
+        let mut all: Vec<Self> = all.collect();
+        all.sort_by_key(|own| (own.original != 8192, (own.low, own.high) != BOUNDS[0]));
+        all.into_iter().find(|own| {
+            let found = own.rope(base).llama3_factors(dim).unwrap_or_default();
+            found.iter().map(|factor| factor.to_bits()).eq(factors.iter().map(|factor| factor.to_bits()))
+        })
+    }
+
+    fn rope(self, base: f32) -> Rope {
+        let mut parameters = Object::default();
+        parameters.set("rope_type", text("llama3"));
+        parameters.set("rope_theta", float(base));
+        parameters.set("factor", float(self.factor));
+        parameters.set("low_freq_factor", float(self.low));
+        parameters.set("high_freq_factor", float(self.high));
+        parameters.set("original_max_position_embeddings", int(self.original));
+        Rope { parameters }
     }
 }
 

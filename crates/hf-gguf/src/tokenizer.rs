@@ -7,6 +7,7 @@ mod encode;
 mod file;
 mod pre;
 mod protobuf;
+mod restore;
 mod scan;
 mod sentencepiece;
 mod settings;
@@ -20,6 +21,7 @@ use alloc::string::String;
 
 use self::base::{Base, Tokens};
 use self::file::TokenizerFile;
+pub(crate) use self::restore::restore;
 use self::settings::{CONFIG, object};
 use self::special::{KINDS, SpecialTokens};
 use crate::config::Config;

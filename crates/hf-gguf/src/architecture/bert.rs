@@ -7,8 +7,10 @@ use alloc::vec::Vec;
 use super::{Architecture, Name};
 use crate::config::{Config, missing};
 use crate::error::{Error, ErrorKind};
-use crate::json::Json;
+use crate::json::{Json, Object};
+use crate::keys::Value;
 use crate::parameters::{Entry, Parameters};
+use crate::restore::{Restore, Stored, float, int, text};
 use crate::tensors::build::{Builder, Incoming};
 
 pub(super) const BERT: Architecture = Architecture {
@@ -19,6 +21,23 @@ pub(super) const BERT: Architecture = Architecture {
     names: &[NAMES],
     rename: without_heads,
     change: name_classifier,
+    restore: Some(Restore {
+        fits: |stored| stored.tokenizer() == "bert" && stored.has("token_types.weight"),
+        model: |stored| {
+            Ok(match stored.has("cls.weight") || stored.has("cls.output.weight") {
+                true => ("BertForSequenceClassification", "bert"),
+                false => ("BertModel", "bert"),
+            })
+        },
+        config: |stored, config| {
+            config.set("hidden_act", text("gelu"));
+            restored_classes(stored, config)
+        },
+        tensors: |_, name, shape| {
+            let end = name.strip_prefix("cls.output.").map(|end| format!("classifier.{end}"));
+            Ok(end.map(|name| alloc::vec![(name, shape.to_vec())]))
+        },
+    }),
     ..Architecture::PLAIN
 };
 
@@ -39,6 +58,36 @@ pub(super) const ROBERTA: Architecture = Architecture {
     },
     rename: |name| without_heads(name.strip_prefix("roberta.").unwrap_or(name)),
     change: cut_positions,
+    restore: Some(Restore {
+        fits: |stored| matches!(stored.tokenizer(), "gpt2" | "t5"),
+        model: |stored| {
+            let has_classifier = stored.has("cls.weight") || stored.has("cls.output.weight");
+            Ok(match (stored.tokenizer(), has_classifier) {
+                ("t5", false) => ("XLMRobertaModel", "xlm-roberta"),
+                ("t5", true) => ("XLMRobertaForSequenceClassification", "xlm-roberta"),
+                (_, false) => ("RobertaModel", "roberta"),
+                (_, true) => ("RobertaForSequenceClassification", "roberta"),
+            })
+        },
+        config: |stored, config| {
+            let count = restored_padding(stored).saturating_add(1);
+            let len = stored.need_u32("context_length")?.saturating_add(count);
+            config.set("max_position_embeddings", int(len));
+            config.set("pad_token_id", int(count - 1));
+            config.set("hidden_act", text("gelu"));
+            restored_classes(stored, config)
+        },
+        tensors: |stored, name, shape| {
+            Ok(match shape {
+                [rows, columns] if name == "position_embd.weight" => {
+                    let rows = rows.saturating_add(u64::from(restored_padding(stored)) + 1);
+                    let name = "embeddings.position_embeddings.weight".into();
+                    Some(alloc::vec![(name, alloc::vec![rows, *columns])])
+                }
+                _ => None,
+            })
+        },
+    }),
     ..BERT
 };
 
@@ -52,6 +101,16 @@ pub(super) const DISTILBERT: Architecture = Architecture {
         let name = name.strip_prefix("distilbert.").unwrap_or(name);
         if name.starts_with("vocab_") { None } else { without_heads(name) }
     },
+    names: &[DISTILBERT_NAMES, NAMES],
+    restore: Some(Restore {
+        fits: |stored| stored.tokenizer() == "bert" && !stored.has("token_types.weight"),
+        model: |_| Ok(("DistilBertModel", "distilbert")),
+        config: |_, config| {
+            config.set("activation", text("gelu"));
+            Ok(())
+        },
+        ..Restore::PLAIN
+    }),
     ..BERT
 };
 
@@ -63,6 +122,11 @@ pub(super) const NOMIC_BERT: Architecture = Architecture {
         check_nomic(config)?;
         Ok(None)
     },
+    restore: Some(Restore {
+        model: |_| Ok(("NomicBertModel", "nomic_bert")),
+        config: restored_nomic,
+        ..Restore::PLAIN
+    }),
     ..BERT
 };
 
@@ -89,6 +153,13 @@ const NAMES: &[Name] = &[
     ("encoder.layer.{}.intermediate.dense", "blk.{}.ffn_up"),
     ("encoder.layer.{}.output.dense", "blk.{}.ffn_down"),
     ("encoder.layer.{}.output.LayerNorm", "blk.{}.layer_output_norm"),
+    ("classifier", "cls"),
+    ("classifier.dense", "cls"),
+    ("pre_classifier", "cls"),
+    ("classifier.out_proj", "cls.output"),
+];
+
+const DISTILBERT_NAMES: &[Name] = &[
     ("transformer.layer.{}.attention.q_lin", "blk.{}.attn_q"),
     ("transformer.layer.{}.attention.k_lin", "blk.{}.attn_k"),
     ("transformer.layer.{}.attention.v_lin", "blk.{}.attn_v"),
@@ -97,10 +168,6 @@ const NAMES: &[Name] = &[
     ("transformer.layer.{}.ffn.lin1", "blk.{}.ffn_up"),
     ("transformer.layer.{}.ffn.lin2", "blk.{}.ffn_down"),
     ("transformer.layer.{}.output_layer_norm", "blk.{}.layer_output_norm"),
-    ("classifier", "cls"),
-    ("classifier.dense", "cls"),
-    ("pre_classifier", "cls"),
-    ("classifier.out_proj", "cls.output"),
 ];
 
 const NOMIC_NAMES: &[Name] = &[
@@ -113,6 +180,65 @@ const NOMIC_NAMES: &[Name] = &[
     ("encoder.layers.{}.mlp.fc2", "blk.{}.ffn_down"),
     ("encoder.layers.{}.norm2", "blk.{}.layer_output_norm"),
 ];
+
+/// The number of the token of padding, before which positions are not used.
+fn restored_padding(stored: &Stored<'_>) -> u32 {
+    stored.global("tokenizer.ggml.padding_token_id").and_then(Value::as_u32).unwrap_or(1)
+}
+
+/// The labels of a classifier, and how many kinds of text there are.
+fn restored_classes(stored: &Stored<'_>, config: &mut Object) -> Result<(), Error> {
+    if let Some([kinds, _]) = stored.shape("token_types.weight") {
+        config.set("type_vocab_size", int(i64::try_from(*kinds).unwrap_or(i64::MAX)));
+    }
+    if let Some(labels) = stored.labels() {
+        let mut by_id = Object::default();
+        let mut by_label = Object::default();
+        for (number, label) in (0_i64..).zip(labels) {
+            by_id.set(&number.to_string(), text(label));
+            by_label.set(label, int(number));
+        }
+        config.set("id2label", Json::Object(by_id));
+        config.set("label2id", Json::Object(by_label));
+    }
+    Ok(())
+}
+
+/// The configuration of the class, which transformers does not have.
+fn restored_nomic(stored: &Stored<'_>, config: &mut Object) -> Result<(), Error> {
+    let need = |key: &str| stored.need_u32(key).map(int);
+    let positions = match stored.need_u32("context_length")? {
+        512 => 2048,
+        _ => 8192,
+    };
+    for (name, value) in [
+        ("n_positions", int(positions)),
+        ("max_trained_positions", int(2048)),
+        ("n_embd", need("embedding_length")?),
+        ("n_head", need("attention.head_count")?),
+        ("n_inner", need("feed_forward_length")?),
+        ("n_layer", need("block_count")?),
+        ("activation_function", text("swiglu")),
+        ("causal", Json::Bool(false)),
+        ("qkv_proj_bias", Json::Bool(false)),
+        ("mlp_fc1_bias", Json::Bool(false)),
+        ("mlp_fc2_bias", Json::Bool(false)),
+        ("prenorm", Json::Bool(false)),
+        ("rotary_emb_fraction", float(1.0)),
+        ("rotary_emb_interleaved", Json::Bool(false)),
+        ("rotary_emb_scale_base", Json::Null),
+        ("rotary_scaling_factor", Json::Null),
+    ] {
+        config.set(name, value);
+    }
+    if let Some(base) = stored.f32("rope.freq_base")? {
+        config.set("rotary_emb_base", float(base));
+    }
+    if let Some(epsilon) = stored.f32("attention.layer_norm_epsilon")? {
+        config.set("layer_norm_epsilon", float(epsilon));
+    }
+    restored_classes(stored, config)
+}
 
 /// What turns vectors into predictions of tokens and sentences is left out; norms of old files have names of their own.
 fn without_heads(name: &str) -> Option<String> {

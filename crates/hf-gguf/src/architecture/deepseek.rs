@@ -1,8 +1,14 @@
 //! DeepSeek 2 and 3: attention with compressed keys and values.
 
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::{Architecture, DECODER, GATED, Name};
 use crate::error::Error;
+use crate::json::{Json, Object};
 use crate::parameters::{Entry, LAYERS, Parameters, number_f64};
+use crate::restore::{FolderTensor, Restore, Stored, float, int, text};
 use crate::tensors::build::{Builder, Change, Experts, Incoming};
 
 pub(super) const DEEPSEEK2: Architecture = Architecture {
@@ -12,6 +18,19 @@ pub(super) const DEEPSEEK2: Architecture = Architecture {
     names: &[DECODER, GATED, NAMES],
     experts: Some(Experts { count: &["n_routed_experts"], ..super::qwen::EXPERTS }),
     change: split_keys_and_values,
+    restore: Some(Restore {
+        model: |stored| {
+            let is_third =
+                stored.u32("expert_gating_func")? == Some(2) || stored.key("expert_weights_norm").is_some();
+            Ok(match is_third {
+                true => ("DeepseekV3ForCausalLM", "deepseek_v3"),
+                false => ("DeepseekV2ForCausalLM", "deepseek_v2"),
+            })
+        },
+        config: restored_config,
+        tensors: restored_tensors,
+        ..Restore::PLAIN
+    }),
     is_left_out: |config, name, layer| {
         let n_layers = config.u32(&["num_hidden_layers"]).ok().flatten().unwrap_or(u32::MAX);
         let is_tied = config.bool(&["tie_word_embeddings"]).ok().flatten() == Some(true);
@@ -85,6 +104,83 @@ fn rotation(parameters: &mut Parameters<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Values that the file has under other names, or once for all.
+fn restored_config(stored: &Stored<'_>, config: &mut Object) -> Result<(), Error> {
+    let some = |key: &str| Ok::<_, Error>(stored.u32(key)?.map_or(Json::Null, int));
+    let rotated = stored.need_u32("rope.dimension_count")?;
+    let heads = stored.need_u32("attention.head_count")?;
+    let keys = stored.need_u32("attention.key_length_mla")?.saturating_sub(rotated);
+    config.set("hidden_act", text("silu"));
+    config.set("head_dim", int(rotated));
+    config.set("num_key_value_heads", int(heads));
+    config.set("qk_rope_head_dim", int(rotated));
+    config.set("qk_nope_head_dim", int(keys));
+    config.set("v_head_dim", int(stored.need_u32("attention.value_length_mla")?));
+    config.set("kv_lora_rank", int(stored.need_u32("attention.kv_lora_rank")?));
+    config.set("q_lora_rank", some("attention.q_lora_rank")?);
+    config.set("first_k_dense_replace", some("leading_dense_block_count")?);
+    config.set("moe_intermediate_size", int(stored.need_u32("expert_feed_forward_length")?));
+    config.set("n_shared_experts", some("expert_shared_count")?);
+    config.set("routed_scaling_factor", stored.f32("expert_weights_scale")?.map_or(Json::Null, float));
+    config.set("norm_topk_prob", Json::Bool(stored.bool("expert_weights_norm")?.unwrap_or(false)));
+    let is_grouped = stored.u32("expert_group_count")?.is_some_and(|groups| groups > 1);
+    config.set(
+        "topk_method",
+        text(match config.get("model_type").and_then(Json::as_str) {
+            Some("deepseek_v3") => "noaux_tc",
+            _ if is_grouped => "group_limited_greedy",
+            _ => "greedy",
+        }),
+    );
+    if let Some(multiplier) = stored.f32("rope.scaling.yarn_log_multiplier")? {
+        let mut scaling = Object::default();
+        for (name, value) in [("type", text("yarn")), ("rope_type", text("yarn"))] {
+            scaling.set(name, value);
+        }
+        for (name, key) in [
+            ("factor", "rope.scaling.factor"),
+            ("beta_fast", "rope.scaling.yarn_beta_fast"),
+            ("beta_slow", "rope.scaling.yarn_beta_slow"),
+        ] {
+            if let Some(value) = stored.f32(key)? {
+                scaling.set(name, float(value));
+            }
+        }
+        if let Some(len) = stored.u32("rope.scaling.original_context_length")? {
+            scaling.set("original_max_position_embeddings", int(len));
+        }
+        let scale = (f64::from(multiplier) / 0.1) as f32;
+        scaling.set("mscale", float(scale));
+        scaling.set("mscale_all_dim", float(scale));
+        config.set("rope_scaling", Json::Object(scaling));
+    }
+    Ok(())
+}
+
+/// The matrix that decompresses keys and values is one.
+fn restored_tensors(
+    stored: &Stored<'_>,
+    name: &str,
+    shape: &[u64],
+) -> Result<Option<Vec<FolderTensor>>, Error> {
+    let Some((layer, part)) = name.strip_prefix("blk.").and_then(|rest| rest.split_once('.')) else {
+        return Ok(None);
+    };
+    Ok(match (part, shape) {
+        ("attn_k_b.weight", [heads, ranks, keys]) => {
+            let values = stored.need_u32("attention.value_length_mla")?;
+            let rows = heads.saturating_mul(keys.saturating_add(values.into()));
+            Some(vec![(format!("model.layers.{layer}.self_attn.kv_b_proj.weight"), vec![rows, *ranks])])
+        }
+        ("attn_v_b.weight", _) => Some(Vec::new()),
+        ("exp_probs_b.bias", _) => {
+            let name = format!("model.layers.{layer}.mlp.gate.e_score_correction_bias");
+            Some(vec![(name, shape.to_vec())])
+        }
+        _ => None,
+    })
+}
+
 /// The matrix that decompresses keys and values becomes two, `[heads, ranks, keys]` and `[heads, values, ranks]`.
 fn split_keys_and_values(builder: &mut Builder<'_>, incoming: Incoming) -> Result<(), Error> {
     let Incoming { name, view, .. } = incoming;
@@ -99,12 +195,12 @@ fn split_keys_and_values(builder: &mut Builder<'_>, incoming: Incoming) -> Resul
         Some((k, view.slice(1, keys, keys + values)?))
     });
     let Some((k, v)) = parts else {
-        let expected = alloc::format!("{heads} heads of {} rows", keys + values);
+        let expected = format!("{heads} heads of {} rows", keys + values);
         return Err(builder.shape_error(&view, expected));
     };
     for (part, view) in [("k_b_proj", k), ("v_b_proj", v)] {
         let name = name.replace("kv_b_proj", part);
-        builder.add_views(&name, view.shape(), alloc::vec![view], Change::Nothing)?;
+        builder.add_views(&name, view.shape(), vec![view], Change::Nothing)?;
     }
     Ok(())
 }

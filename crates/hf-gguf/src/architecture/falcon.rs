@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::json::Json;
 use crate::parameters::{Entry, LAYERS};
+use crate::restore::{Restore, int};
 use crate::tensors::build::{Builder, Change, Incoming};
 
 pub(super) const FALCON: Architecture = Architecture {
@@ -30,6 +31,28 @@ pub(super) const FALCON: Architecture = Architecture {
     prefix: "transformer.",
     names: &[NAMES],
     change: untangle,
+    restore: Some(Restore {
+        model: |_| Ok(("FalconForCausalLM", "falcon")),
+        config: |stored, config| {
+            let heads = stored.need_u32("attention.head_count")?;
+            let key_heads = stored.u32("attention.head_count_kv")?.unwrap_or(1);
+            let is_new = stored.layer_has("attn_norm_2.weight") || key_heads > 1 && key_heads != heads;
+            config.set("num_kv_heads", int(key_heads));
+            config.set("multi_query", Json::Bool(key_heads == 1));
+            config.set("new_decoder_architecture", Json::Bool(is_new));
+            config.set("parallel_attn", Json::Bool(true));
+            config.set("alibi", Json::Bool(false));
+            config.set("bias", Json::Bool(stored.layer_has("attn_qkv.bias")));
+            Ok(())
+        },
+        tensors: |stored, name, shape| {
+            let Some((layer, end)) = name.split_once(".attn_norm.") else { return Ok(None) };
+            let layer = layer.strip_prefix("blk.").filter(|_| stored.layer_has("attn_norm_2.weight"));
+            let own = layer.map(|layer| alloc::format!("transformer.h.{layer}.ln_mlp.{end}"));
+            Ok(own.map(|own| alloc::vec![(own, shape.to_vec())]))
+        },
+        ..Restore::PLAIN
+    }),
     ..Architecture::PLAIN
 };
 

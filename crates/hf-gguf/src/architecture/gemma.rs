@@ -2,8 +2,9 @@
 
 use super::{Architecture, DECODER, GATED, HEAD_NORMS, Name};
 use crate::error::{Error, ErrorKind};
-use crate::json::Json;
+use crate::json::{Json, Object};
 use crate::parameters::{Entry, LAYERS, Parameters};
+use crate::restore::{Restore, Stored, float, int, text};
 use crate::tensors::build::{Builder, Change, Incoming};
 
 pub(super) const GEMMA: Architecture = Architecture {
@@ -13,6 +14,14 @@ pub(super) const GEMMA: Architecture = Architecture {
     names: &[DECODER, GATED],
     rename: without_head,
     change: shift_norms,
+    restore: Some(Restore {
+        model: |_| Ok(("GemmaForCausalLM", "gemma")),
+        config: |_, config| {
+            set_activation(config);
+            Ok(())
+        },
+        ..Restore::PLAIN
+    }),
     ..Architecture::PLAIN
 };
 
@@ -26,6 +35,15 @@ pub(super) const GEMMA2: Architecture = Architecture {
         Entry::U32("attention.sliding_window", &["sliding_window"]),
     ],
     names: &[FOUR_NORMS, DECODER, GATED],
+    restore: Some(Restore {
+        model: |_| Ok(("Gemma2ForCausalLM", "gemma2")),
+        config: |stored, config| {
+            set_activation(config);
+            // As in llama.cpp: the largest model has the share of the hidden size.
+            set_scale(stored, config, 46)
+        },
+        ..Restore::PLAIN
+    }),
     ..GEMMA
 };
 
@@ -35,6 +53,23 @@ pub(super) const GEMMA3: Architecture = Architecture {
     entries: &[Entry::Common, Entry::With(gemma3_keys)],
     names: &[FOUR_NORMS, DECODER, GATED, HEAD_NORMS],
     change: shift_norms_and_cut_rows,
+    restore: Some(Restore {
+        model: |_| Ok(("Gemma3ForCausalLM", "gemma3_text")),
+        config: |stored, config| {
+            set_activation(config);
+            config.set("attn_logit_softcapping", Json::Null);
+            config.set(
+                "final_logit_softcapping",
+                stored.f32("final_logit_softcapping")?.map_or(Json::Null, float),
+            );
+            match stored.u32("attention.sliding_window")? {
+                Some(len) => config.set("sliding_window", int(len)),
+                None => config.set("sliding_window_pattern", int(1)),
+            }
+            set_scale(stored, config, 62)
+        },
+        ..Restore::PLAIN
+    }),
     ..Architecture::PLAIN
 };
 
@@ -50,6 +85,26 @@ const GEMMA_ENTRIES: &[Entry] = &[
     Entry::U32("attention.value_length", &["head_dim"]),
     Entry::FileType,
 ];
+
+/// Old and new name of the function.
+fn set_activation(config: &mut Object) {
+    for name in ["hidden_act", "hidden_activation"] {
+        config.set(name, text("gelu_pytorch_tanh"));
+    }
+}
+
+/// What queries are divided by the root of: the length of a head, or of the model with so many layers the share of the hidden size.
+fn set_scale(stored: &Stored<'_>, config: &mut Object, layers: u32) -> Result<(), Error> {
+    let len = match stored.u32("block_count")? {
+        Some(own) if own == layers => {
+            let heads = stored.need_u32("attention.head_count")?.max(1);
+            stored.need_u32("embedding_length")? / heads
+        }
+        _ => stored.head_len()?,
+    };
+    config.set("query_pre_attn_scalar", int(len));
+    Ok(())
+}
 
 /// Norms before and after each part of a layer.
 const FOUR_NORMS: &[Name] = &[

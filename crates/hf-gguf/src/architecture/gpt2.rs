@@ -3,6 +3,7 @@
 use super::{Architecture, Name};
 use crate::error::Error;
 use crate::parameters::{Entry, LAYERS};
+use crate::restore::{Restore, int, text};
 use crate::tensors::build::{Builder, Incoming};
 
 pub(super) const GPT2: Architecture = Architecture {
@@ -25,6 +26,24 @@ pub(super) const GPT2: Architecture = Architecture {
     prefix: "transformer.",
     names: &[NAMES],
     change: transpose,
+    restore: Some(Restore {
+        model: |_| Ok(("GPT2LMHeadModel", "gpt2")),
+        config: |stored, config| {
+            let len = stored.need_u32("context_length")?;
+            config.set("n_ctx", int(len));
+            config.set("n_positions", int(len));
+            config.set("activation_function", text("gelu_new"));
+            Ok(())
+        },
+        tensors: |_, name, shape| {
+            let is_transposed = ["attn_qkv.weight", "attn_output.weight", "ffn_up.weight", "ffn_down.weight"]
+                .iter()
+                .any(|end| name.ends_with(end));
+            let own = GPT2.folder_name(name).filter(|_| is_transposed);
+            Ok(own.map(|own| alloc::vec![(own, shape.iter().rev().copied().collect())]))
+        },
+        ..Restore::PLAIN
+    }),
     ..Architecture::PLAIN
 };
 

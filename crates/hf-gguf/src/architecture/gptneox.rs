@@ -2,7 +2,9 @@
 
 use super::{Architecture, Name};
 use crate::error::Error;
+use crate::json::Json;
 use crate::parameters::{Entry, LAYERS, Parameters};
+use crate::restore::{Restore, Stored, int, text};
 use crate::tensors::build::{Builder, Change, Incoming};
 
 pub(super) const GPT_NEOX: Architecture = Architecture {
@@ -29,6 +31,20 @@ pub(super) const GPT_NEOX: Architecture = Architecture {
     prefix: "gpt_neox.",
     names: &[GPT_NEOX_NAMES],
     change: untangle,
+    restore: Some(Restore {
+        model: |_| Ok(("GPTNeoXForCausalLM", "gpt_neox")),
+        config: |stored, config| {
+            let heads = stored.need_u32("attention.head_count")?.max(1);
+            let len = stored.need_u32("embedding_length")? / heads;
+            config.set("rotary_pct", Stored::share(stored.need_u32("rope.dimension_count")?, len));
+            let is_parallel = stored.bool("use_parallel_residual")?.unwrap_or(true);
+            config.set("use_parallel_residual", Json::Bool(is_parallel));
+            config.set("attention_bias", Json::Bool(stored.layer_has("attn_qkv.bias")));
+            config.set("hidden_act", text("gelu"));
+            Ok(())
+        },
+        ..Restore::PLAIN
+    }),
     ..Architecture::PLAIN
 };
 
@@ -50,6 +66,14 @@ pub(super) const BLOOM: Architecture = Architecture {
     prefix: "transformer.",
     names: &[BLOOM_NAMES],
     change: untangle,
+    restore: Some(Restore {
+        model: |_| Ok(("BloomForCausalLM", "bloom")),
+        config: |stored, config| {
+            config.set("seq_length", int(stored.need_u32("context_length")?));
+            Ok(())
+        },
+        ..Restore::PLAIN
+    }),
     ..Architecture::PLAIN
 };
 

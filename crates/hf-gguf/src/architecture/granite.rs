@@ -3,7 +3,9 @@
 use super::llama::{permute, rope_factors, rotated_dimensions};
 use super::{Architecture, DECODER, GATED, Name};
 use crate::error::{Error, ErrorKind};
+use crate::json::Json;
 use crate::parameters::Entry;
+use crate::restore::{Restore, text};
 use crate::tensors::build::{Builder, Change, Incoming};
 
 pub(super) const GRANITE: Architecture = Architecture {
@@ -18,6 +20,16 @@ pub(super) const GRANITE: Architecture = Architecture {
     },
     generate: rope_factors,
     change: permute,
+    restore: Some(Restore {
+        model: |_| Ok(("GraniteForCausalLM", "granite")),
+        config: |stored, config| {
+            config.set("hidden_act", text("silu"));
+            config.set("attention_bias", Json::Bool(stored.layer_has("attn_q.bias")));
+            config.set("mlp_bias", Json::Bool(stored.layer_has("ffn_up.bias")));
+            Ok(())
+        },
+        ..Restore::PLAIN
+    }),
     ..Architecture::PLAIN
 };
 
@@ -30,6 +42,39 @@ pub(super) const GRANITE_MOE: Architecture = Architecture {
     ],
     names: &[DECODER, EXPERT_NAMES],
     change: split_experts,
+    restore: Some(Restore {
+        model: |stored| {
+            Ok(match stored.key("expert_shared_feed_forward_length") {
+                Some(_) => ("GraniteMoeSharedForCausalLM", "granitemoeshared"),
+                None => ("GraniteMoeForCausalLM", "granitemoe"),
+            })
+        },
+        config: |stored, config| {
+            config.set("hidden_act", text("silu"));
+            config.set("attention_bias", Json::Bool(stored.layer_has("attn_q.bias")));
+            Ok(())
+        },
+        tensors: |_, name, shape| {
+            let Some((layer, part)) = name.strip_prefix("blk.").and_then(|rest| rest.split_once('.')) else {
+                return Ok(None);
+            };
+            let module = match part {
+                "ffn_gate_exps.weight" => "block_sparse_moe",
+                "ffn_gate_shexp.weight" => "shared_mlp",
+                // With the gate.
+                "ffn_up_exps.weight" | "ffn_up_shexp.weight" => return Ok(Some(alloc::vec::Vec::new())),
+                _ => return Ok(None),
+            };
+            let mut shape = shape.to_vec();
+            let Some(rows) = shape.iter_mut().nth_back(1) else { return Ok(None) };
+            *rows = rows.saturating_mul(2);
+            Ok(Some(alloc::vec![(
+                alloc::format!("model.layers.{layer}.{module}.input_linear.weight"),
+                shape
+            )]))
+        },
+        ..Restore::PLAIN
+    }),
     ..GRANITE
 };
 

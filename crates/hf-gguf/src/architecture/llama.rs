@@ -2,7 +2,9 @@
 
 use super::{Architecture, DECODER, GATED, Name, permuted};
 use crate::error::Error;
+use crate::json::Json;
 use crate::parameters::{Entry, Parameters};
+use crate::restore::{Restore, Stored, text};
 use crate::tensors::build::{Builder, Change, Experts, Incoming};
 
 pub(super) const LLAMA: Architecture = Architecture {
@@ -19,8 +21,35 @@ pub(super) const LLAMA: Architecture = Architecture {
     experts: Some(EXPERTS),
     generate: rope_factors,
     change: permute,
+    restore: Some(Restore {
+        model: |stored| {
+            Ok(match stored.u32("expert_count")?.unwrap_or(0) {
+                0 if stored.key("attention.key_length").is_none() && !has_biases(stored) => {
+                    ("MistralForCausalLM", "mistral")
+                }
+                0 => ("LlamaForCausalLM", "llama"),
+                _ => ("MixtralForCausalLM", "mixtral"),
+            })
+        },
+        config: |stored, config| {
+            config.set("hidden_act", text("silu"));
+            if config.get("model_type").and_then(Json::as_str) == Some("llama") {
+                config.set("attention_bias", Json::Bool(stored.layer_has("attn_q.bias")));
+                config.set("mlp_bias", Json::Bool(stored.layer_has("ffn_up.bias")));
+            } else {
+                config.set("sliding_window", Json::Null);
+            }
+            Ok(())
+        },
+        ..Restore::PLAIN
+    }),
     ..Architecture::PLAIN
 };
+
+/// Whether it is a Llama with biases, which Mistral does not have.
+fn has_biases(stored: &Stored<'_>) -> bool {
+    stored.layer_has("attn_q.bias") || stored.layer_has("ffn_up.bias")
+}
 
 pub(super) const ROUTER: &[Name] = &[("layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp")];
 

@@ -3,8 +3,9 @@
 use super::{Architecture, Name};
 use crate::config::missing;
 use crate::error::Error;
-use crate::json::Json;
+use crate::json::{Json, Object};
 use crate::parameters::{Entry, LAYERS, Parameters, number_f32, number_u32};
+use crate::restore::{Restore, float, int};
 
 pub(super) const MPT: Architecture = Architecture {
     name: "mpt",
@@ -20,6 +21,27 @@ pub(super) const MPT: Architecture = Architecture {
     ],
     prefix: "transformer.",
     names: &[NAMES],
+    restore: Some(Restore {
+        // The class of the published models, which is not that of transformers.
+        model: |_| Ok(("MPTForCausalLM", "mpt")),
+        config: |stored, config| {
+            let bias = stored.f32("attention.max_alibi_bias")?.filter(|bias| *bias > 0.0);
+            let mut attention = Object::default();
+            attention.set("alibi", Json::Bool(bias.is_some()));
+            if let Some(bias) = bias {
+                attention.set("alibi_bias_max", float(bias));
+            }
+            attention.set("clip_qkv", stored.f32("attention.clamp_kqv")?.map_or(Json::Null, float));
+            if let Some(heads) = stored.u32("attention.head_count_kv")? {
+                attention.set("kv_n_heads", int(heads));
+            }
+            attention.set("qk_ln", Json::Bool(stored.layer_has("attn_q_norm.weight")));
+            config.set("attn_config", Json::Object(attention));
+            config.set("no_bias", Json::Bool(!stored.layer_has("ffn_up.bias")));
+            Ok(())
+        },
+        ..Restore::PLAIN
+    }),
     ..Architecture::PLAIN
 };
 

@@ -3,8 +3,9 @@
 use super::{Architecture, DECODER, Name};
 use crate::config::missing;
 use crate::error::{Error, ErrorKind};
-use crate::json::Json;
+use crate::json::{Json, Object};
 use crate::parameters::{Entry, LAYERS, Parameters, number_u32};
+use crate::restore::{Restore, Stored, float, int, text};
 use crate::tensors::build::Builder;
 
 pub(super) const PHI2: Architecture = Architecture {
@@ -30,7 +31,17 @@ pub(super) const PHI2: Architecture = Architecture {
             Ok(())
         }),
     ],
-    names: &[DECODER, PHI2_NAMES],
+    names: &[PHI2_NAMES, DECODER],
+    restore: Some(Restore {
+        model: |_| Ok(("PhiForCausalLM", "phi")),
+        config: |stored, config| {
+            config.set("hidden_act", text("gelu_new"));
+            config.set("intermediate_size", int(stored.need_u32("feed_forward_length")?));
+            config.set("partial_rotary_factor", share(stored)?);
+            Ok(())
+        },
+        ..Restore::PLAIN
+    }),
     ..Architecture::PLAIN
 };
 
@@ -66,6 +77,31 @@ pub(super) const PHI3: Architecture = Architecture {
     ],
     names: &[DECODER, PHI3_NAMES],
     generate: long_factors,
+    restore: Some(Restore {
+        model: |_| Ok(("Phi3ForCausalLM", "phi3")),
+        config: |stored, config| {
+            config.set("hidden_act", text("silu"));
+            config.set("pad_token_id", Json::Null);
+            config.set("partial_rotary_factor", share(stored)?);
+            config.set(ORIGINAL, int(stored.need_u32("rope.scaling.original_context_length")?));
+            config.set("rope_theta", stored.f32("rope.freq_base")?.map_or(Json::Null, float));
+            let window = stored.u32("attention.sliding_window")?.filter(|len| *len > 0);
+            config.set("sliding_window", window.map_or(Json::Null, int));
+            config.set("rope_scaling", Json::Null);
+            if let (Some(long), Some(short)) =
+                (stored.values("rope_factors_long.weight"), stored.values("rope_factors_short.weight"))
+            {
+                let list = |factors: &[f32]| Json::Array(factors.iter().copied().map(float).collect());
+                let mut scaling = Object::default();
+                scaling.set("type", text("longrope"));
+                scaling.set("long_factor", list(long));
+                scaling.set("short_factor", list(short));
+                config.set("rope_scaling", Json::Object(scaling));
+            }
+            Ok(())
+        },
+        ..Restore::PLAIN
+    }),
     ..Architecture::PLAIN
 };
 
@@ -86,6 +122,13 @@ const PHI3_NAMES: &[Name] = &[
     ("layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up"),
     ("layers.{}.mlp.down_proj", "blk.{}.ffn_down"),
 ];
+
+/// The share of the hidden size that is rotated.
+fn share(stored: &Stored<'_>) -> Result<Json, Error> {
+    let heads = stored.need_u32("attention.head_count")?;
+    let rotated = stored.need_u32("rope.dimension_count")?.saturating_mul(heads);
+    Ok(Stored::share(rotated, stored.need_u32("embedding_length")?))
+}
 
 /// A share of the hidden size, without its fraction, per head.
 fn rotated_dimensions(config: &crate::Config, share: f64) -> Result<u32, Error> {

@@ -2,7 +2,9 @@
 
 use super::{Architecture, DECODER, GATED, HEAD_NORMS, Name};
 use crate::error::Error;
+use crate::json::{Json, Object};
 use crate::parameters::Entry;
+use crate::restore::{Restore, Stored, int, text};
 use crate::tensors::build::{Builder, Change, Experts, Incoming};
 
 pub(super) const QWEN2: Architecture = Architecture {
@@ -10,6 +12,15 @@ pub(super) const QWEN2: Architecture = Architecture {
     classes: &["Qwen2ForCausalLM", "Qwen2Model"],
     entries: &[Entry::Common, Entry::With(super::bert::pooling)],
     names: &[DECODER, GATED],
+    restore: Some(Restore {
+        model: |_| Ok(("Qwen2ForCausalLM", "qwen2")),
+        config: |_, config| {
+            config.set("hidden_act", text("silu"));
+            config.set("use_sliding_window", Json::Bool(false));
+            Ok(())
+        },
+        ..Restore::PLAIN
+    }),
     ..Architecture::PLAIN
 };
 
@@ -17,6 +28,16 @@ pub(super) const QWEN3: Architecture = Architecture {
     name: "qwen3",
     classes: &["Qwen3ForCausalLM", "Qwen3Model"],
     names: &[DECODER, GATED, HEAD_NORMS],
+    restore: Some(Restore {
+        model: |_| Ok(("Qwen3ForCausalLM", "qwen3")),
+        config: |stored, config| {
+            config.set("hidden_act", text("silu"));
+            config.set("attention_bias", Json::Bool(stored.layer_has("attn_q.bias")));
+            config.set("use_sliding_window", Json::Bool(false));
+            Ok(())
+        },
+        ..Restore::PLAIN
+    }),
     ..QWEN2
 };
 
@@ -31,13 +52,37 @@ pub(super) const QWEN2_MOE: Architecture = Architecture {
     names: &[DECODER, ROUTER, SHARED_EXPERT, STACKS],
     experts: Some(EXPERTS),
     change: split_gate_and_up,
+    restore: Some(Restore {
+        model: |_| Ok(("Qwen2MoeForCausalLM", "qwen2_moe")),
+        // llama.cpp does not norm the shares of these experts.
+        config: |stored, config| experts_of_all_layers(stored, config, false),
+        ..Restore::PLAIN
+    }),
     ..Architecture::PLAIN
 };
+
+/// Every layer has experts; the files do not say whether their shares are made to add up to one, the programs do.
+fn experts_of_all_layers(stored: &Stored<'_>, config: &mut Object, is_normed: bool) -> Result<(), Error> {
+    config.set("hidden_act", text("silu"));
+    config.set("decoder_sparse_step", int(1));
+    config.set("mlp_only_layers", Json::Array(alloc::vec::Vec::new()));
+    config.set("norm_topk_prob", Json::Bool(is_normed));
+    config.set("use_sliding_window", Json::Bool(false));
+    if stored.architecture() == "qwen3moe" {
+        config.set("attention_bias", Json::Bool(stored.layer_has("attn_q.bias")));
+    }
+    Ok(())
+}
 
 pub(super) const QWEN3_MOE: Architecture = Architecture {
     name: "qwen3moe",
     classes: &["Qwen3MoeForCausalLM"],
     names: &[DECODER, HEAD_NORMS, ROUTER, STACKS],
+    restore: Some(Restore {
+        model: |_| Ok(("Qwen3MoeForCausalLM", "qwen3_moe")),
+        config: |stored, config| experts_of_all_layers(stored, config, true),
+        ..Restore::PLAIN
+    }),
     ..QWEN2_MOE
 };
 

@@ -3,7 +3,9 @@
 use super::{Architecture, DECODER, GATED, Name};
 use crate::config::missing;
 use crate::error::{Error, ErrorKind};
+use crate::json::Json;
 use crate::parameters::{Entry, LAYERS};
+use crate::restore::{Restore, Stored, text};
 use crate::tensors::build::{Builder, Incoming};
 
 pub(super) const STABLELM: Architecture = Architecture {
@@ -30,6 +32,32 @@ pub(super) const STABLELM: Architecture = Architecture {
     ],
     names: &[DECODER, GATED, NAMES],
     change: stack_norms,
+    restore: Some(Restore {
+        model: |_| Ok(("StableLmForCausalLM", "stablelm")),
+        config: |stored, config| {
+            let heads = stored.need_u32("attention.head_count")?.max(1);
+            let len = stored.need_u32("embedding_length")? / heads;
+            config.set("partial_rotary_factor", Stored::share(stored.need_u32("rope.dimension_count")?, len));
+            let is_parallel = stored.bool("use_parallel_residual")?.unwrap_or(true);
+            config.set("use_parallel_residual", Json::Bool(is_parallel));
+            config.set("use_qkv_bias", Json::Bool(stored.layer_has("attn_q.bias")));
+            config.set("qk_layernorm", Json::Bool(stored.layer_has("attn_q_norm.weight")));
+            config.set("hidden_act", text("silu"));
+            Ok(())
+        },
+        tensors: |_, name, shape| {
+            const MAX_HEADS: u64 = 1 << 12;
+            let own = STABLELM.folder_name(name).filter(|own| own.contains("_layernorm."));
+            match (own.as_deref().and_then(|own| own.strip_suffix(".weight")), shape) {
+                (Some(base), [heads, len]) if *heads <= MAX_HEADS => {
+                    let norm = |number| (alloc::format!("{base}.norms.{number}.weight"), alloc::vec![*len]);
+                    Ok(Some((0..*heads).map(norm).collect()))
+                }
+                _ => Ok(None),
+            }
+        },
+        ..Restore::PLAIN
+    }),
     ..Architecture::PLAIN
 };
 

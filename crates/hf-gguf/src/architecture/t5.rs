@@ -1,8 +1,13 @@
 //! T5, and its encoder alone.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::{Architecture, Name};
 use crate::error::Error;
+use crate::json::{Json, Object};
 use crate::parameters::{Entry, LAYERS};
+use crate::restore::{FolderTensor, Restore, Stored, int, text};
 use crate::tensors::build::{Builder, Incoming};
 
 pub(super) const T5: Architecture = Architecture {
@@ -29,6 +34,18 @@ pub(super) const T5: Architecture = Architecture {
     prefix: "",
     names: &[OUTER, ENCODER, DECODER],
     change: keep_one_embedding,
+    restore: Some(Restore {
+        model: |stored| {
+            // Every layer has its own bias of positions in one of the kinds.
+            Ok(match stored.has("enc.blk.1.attn_rel_b.weight") {
+                true => ("UMT5ForConditionalGeneration", "umt5"),
+                false => ("T5ForConditionalGeneration", "t5"),
+            })
+        },
+        config: restored_config,
+        tensors: restored_tensors,
+        ..Restore::PLAIN
+    }),
     ..Architecture::PLAIN
 };
 
@@ -37,6 +54,12 @@ pub(super) const T5_ENCODER: Architecture = Architecture {
     classes: &["T5EncoderModel"],
     entries: &[Entry::All(BEGIN), Entry::All(ATTENTION), Entry::FileType],
     names: &[OUTER, ENCODER],
+    restore: Some(Restore {
+        model: |_| Ok(("T5EncoderModel", "t5")),
+        config: restored_config,
+        tensors: restored_tensors,
+        ..Restore::PLAIN
+    }),
     ..T5
 };
 
@@ -97,6 +120,29 @@ const DECODER: &[Name] = &[
     ("decoder.block.{}.layer.2.DenseReluDense.wo", "dec.blk.{}.ffn_down"),
     ("decoder.final_layer_norm", "dec.output_norm"),
 ];
+
+/// Whether there are gates, and how many positions if it is not the usual number.
+fn restored_config(stored: &Stored<'_>, config: &mut Object) -> Result<(), Error> {
+    const USUAL: u32 = 512;
+    let has_gates = stored.has("enc.blk.0.ffn_gate.weight");
+    config.set("feed_forward_proj", text(if has_gates { "gated-gelu" } else { "relu" }));
+    config.set("is_encoder_decoder", Json::Bool(stored.architecture() == "t5"));
+    if let Some(len) = stored.u32("context_length")?.filter(|len| *len != USUAL) {
+        config.set("n_positions", int(len));
+    }
+    Ok(())
+}
+
+/// The second matrix has another name where there are gates.
+fn restored_tensors(
+    stored: &Stored<'_>,
+    name: &str,
+    shape: &[u64],
+) -> Result<Option<Vec<FolderTensor>>, Error> {
+    let is_second = name.ends_with(".ffn_up.weight") && stored.has("enc.blk.0.ffn_gate.weight");
+    let own = T5.folder_name(name).filter(|_| is_second);
+    Ok(own.map(|own| vec![(own.replace(".wi.", ".wi_1."), shape.to_vec())]))
+}
 
 /// Encoder and decoder share their embeddings, of which files have one copy or several: the first counts.
 fn keep_one_embedding(builder: &mut Builder<'_>, incoming: Incoming) -> Result<(), Error> {

@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::error::{Error, ErrorKind};
 use crate::regex::{Budget, Missing, Regex};
 
 /// Longest name that is taken apart, in bytes. Those of the hub have 193 at most.
@@ -54,8 +55,11 @@ impl Role {
 }
 
 impl Names {
-    pub(super) fn new() -> Result<Self, Missing> {
-        let form = |expression: &str| Regex::new(&format!(r"(?i)\A(?:{expression})\z"));
+    pub(super) fn new() -> Result<Self, Error> {
+        let form = |expression: &str| {
+            let regex = Regex::new(&format!(r"(?i)\A(?:{expression})\z"));
+            regex.map_err(|Missing(what)| ErrorKind::unsupported("README.md", &what))
+        };
         Ok(Self {
             version: form(r"(v|iter)?[0-9]+([.][0-9]+)*")?,
             kind: form(r"i?q[0-9](_[0-9a-z_])*|b?fp?(16|32)")?,
