@@ -1,11 +1,14 @@
 //! Any text as the configuration of a folder of the vectors, whose tensors are changed by what comes after a zero byte: refused with
-//! a code of the crate, or keys and tensors whose values come from inside the files.
+//! a code of the crate, or keys and tensors whose values come from inside the files, and the way back from them.
 
 #![no_main]
 
 use apr_fuzz::Choices;
 use apr_fuzz::hf::FOLDERS;
-use hf_gguf::{Conversion, Error, ErrorKind, Options, OutputType, Parts, Producer, SourceTensor, Target};
+use hf_gguf::{
+    Conversion, Error, ErrorKind, Options, OutputType, Parts, Producer, Restoration, RestoreOptions,
+    SourceTensor, Target, Texts,
+};
 use libfuzzer_sys::fuzz_target;
 
 /// Most elements of a model whose values are made.
@@ -33,7 +36,10 @@ fuzz_target!(|input: &[u8]| {
     };
     let parts = Parts::find(&texts, names.iter().map(String::as_str));
     match parts.and_then(|parts| Conversion::new(&texts, &parts, &tables, &options)) {
-        Ok(conversion) => make(&conversion, &tables),
+        Ok(conversion) => {
+            make(&conversion, &tables);
+            restore(&conversion);
+        }
         Err(error) => sound(&error),
     }
 });
@@ -83,6 +89,55 @@ fn make(conversion: &Conversion, tables: &[Vec<SourceTensor>]) {
             |piece, elements| {
                 let bytes = elements / output.dtype.block_len() as u64 * output.dtype.block_bytes() as u64;
                 assert_eq!(piece.len() as u64, bytes);
+                count += elements;
+                Ok(())
+            },
+        );
+        match made {
+            Ok(()) => assert_eq!(count, output.count(), "{}", output.name),
+            Err(error) => sound(&error),
+        }
+    }
+}
+
+/// Plans the folder of the file, and makes its tensors of values that are all the same byte.
+fn restore(conversion: &Conversion) {
+    let table = conversion.outputs().iter().map(|output| SourceTensor {
+        name: output.name.clone(),
+        dtype: output.dtype,
+        shape: output.shape.clone(),
+    });
+    let table: Vec<SourceTensor> = table.collect();
+    let values = Restoration::needed(&table).into_iter().map(|number| {
+        let tensor = &table[number];
+        (tensor.name.clone(), vec![1.0; tensor.shape.iter().product::<u64>() as usize])
+    });
+    let restored = Restoration::new(conversion.keys(), &table, &values.collect(), &RestoreOptions::default());
+    let restoration = match restored {
+        Ok(restoration) => restoration,
+        Err(error) => return sound(&error),
+    };
+    assert!(restoration.texts().all(|(name, _)| Texts::max_len(name).is_some()));
+    if conversion.parameters().total > MADE {
+        return;
+    }
+    let mut producer = Producer::new();
+    for output in restoration.parts().iter().flat_map(|part| &part.tensors) {
+        let mut count = 0;
+        let made = producer.run(
+            output,
+            restoration.inputs(),
+            |number, offset, out| {
+                if let Some(tensor) = table.get(number) {
+                    let width =
+                        if tensor.dtype.is_quantized() { 4 } else { tensor.dtype.block_bytes() as u64 };
+                    let len = tensor.shape.iter().product::<u64>() * width;
+                    assert!(offset + out.len() as u64 <= len, "{}: {offset} {}", tensor.name, out.len());
+                }
+                out.fill(0x3c);
+                Ok::<(), Error>(())
+            },
+            |_, elements| {
                 count += elements;
                 Ok(())
             },

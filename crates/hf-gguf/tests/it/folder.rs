@@ -12,6 +12,9 @@ pub(crate) fn vectors() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/hf")
 }
 
+/// A file of tensors: its table and the bytes of each.
+pub(crate) type NewFile = (Vec<SourceTensor>, Vec<Vec<u8>>);
+
 /// A folder, whole in memory.
 pub(crate) struct Folder {
     pub(crate) texts: Texts,
@@ -41,6 +44,19 @@ impl Folder {
         };
         let (tables, data) = parts.files.iter().map(read).unzip();
         Self { texts, parts, tables, data }
+    }
+
+    /// A folder of files in memory: its small files, and for each file of tensors its table and the bytes of each tensor.
+    pub(crate) fn of(name: &str, texts: &[(String, Vec<u8>)], files: Vec<(String, NewFile)>) -> Self {
+        let mut own = Texts::new(name);
+        for (name, bytes) in texts {
+            assert!(Texts::max_len(name).is_some(), "{name} is not read");
+            own.insert(name.clone(), bytes.clone());
+        }
+        let parts = Parts::find(&own, files.iter().map(|(name, _)| name.as_str())).unwrap();
+        assert_eq!(parts.files, files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>());
+        let (tables, data) = files.into_iter().map(|(_, file)| file).unzip();
+        Self { texts: own, parts, tables, data }
     }
 
     pub(crate) fn convert(&self, options: &Options) -> Result<Conversion, Error> {

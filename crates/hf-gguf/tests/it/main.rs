@@ -3,8 +3,11 @@
 // Helpers are not seen as tests, but they fail like tests.
 #![allow(clippy::unwrap_used)]
 
+extern crate alloc;
+
 mod blocks;
 mod folder;
 mod folders;
 mod refusals;
+mod restore;
 mod tokenizers;
