@@ -155,7 +155,7 @@ commands! {
     Diff, diff, "diff", "Compare two models tensor by tensor, and their metadata";
     Compatible, compatible, "compatible", "Say whether a model file may replace another, and why not";
     Convert, convert, "convert", "Rewrite a model: another format, order, alignment, names, metadata, a selection of tensors";
-    Export, export, "export", "Write a model for other programs: GGUF or safetensors";
+    Export, export, "export", "Write a model for other programs: GGUF, safetensors, or a model folder";
     Quantize, quantize, "quantize", "Make a model smaller: quantize its tensors in blocks of few bits, as GGUF, .apr or safetensors";
     #[cfg(feature = "remote")]
     Get, get, "get", "Copy a model from the Hugging Face hub or another server, verified and resumed";

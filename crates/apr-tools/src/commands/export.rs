@@ -1,4 +1,6 @@
-//! `apr export`: a model for other programs. The work is that of `apr convert`.
+//! `apr export`: a model for other programs. The work is that of `apr convert`, but for model folders.
+
+mod folder;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,11 +8,12 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use st_core::WriteOptions;
 
+use self::folder::FolderType;
 use crate::args::glob::Selection;
 use crate::args::{CompatArg, DequantizeArg, INPUT_HELP, LayoutArgs, PayloadArgs, WriteArgs};
 use crate::commands::convert::{self, Blocks, FormatArg, MetadataEdit, Request, Target, TargetArgs};
 use crate::commands::key_or_part::KeyOrPart;
-use crate::error::{Exit, Failure};
+use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::output::Run;
 use crate::terminal::Console;
 
@@ -18,8 +21,13 @@ const AFTER_HELP: &str = "The same as `apr convert MODEL OUT --format FORMAT`, w
     FORMAT has no type for: they become the nearest type it has, and each is named. In a GGUF file q4_0 of .apr \
     files stays q4_0, losslessly, where rows are whole blocks; q8_0 has its one scale rounded to 16 bits; all others \
     become F32. In a safetensors file all become F32, or F16 with --dequantize f16.\n\n\
+    With --format hf a GGUF file of a language model becomes a folder that transformers loads and `apr convert` turns back into \
+    the same file: config.json, tokenizer, model.safetensors. Numbers keep their type, blocks become F16, unless --dtype says \
+    otherwise. What another conversion would have otherwise is told.\n\n\
     Examples:\n  apr export model.apr --format safetensors --output exported/\n  \
-    apr export model.apr --format gguf --output exported.gguf\n\n\
+    apr export model.apr --format gguf --output exported.gguf\n  \
+    apr convert llama llama.gguf --type f16\n  \
+    apr export llama.gguf --format hf --output folder\n\n\
     Exit codes: those of `apr convert`.";
 
 #[derive(Debug, clap::Args)]
@@ -30,11 +38,14 @@ pub(crate) struct Args {
     /// What to write.
     #[arg(long, value_name = "FORMAT")]
     format: ExportFormat,
-    /// The new file; of a folder (it exists, or the name ends in a slash) `model` with the format's ending in it.
+    /// The new file; of a folder (it exists, or the name ends in a slash) `model` with the format's ending in it. With --format hf the new folder.
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     #[command(flatten)]
     dequantize: DequantizeArg,
+    /// With --format hf: the type of all tensors.
+    #[arg(long, value_name = "TYPE")]
+    dtype: Option<FolderType>,
     #[command(flatten)]
     compat: CompatArg,
     #[command(flatten)]
@@ -49,6 +60,8 @@ enum ExportFormat {
     Gguf,
     #[value(name = "safetensors")]
     SafeTensors,
+    // A folder of the Hugging Face hub, of a GGUF file.
+    Hf,
 }
 
 /// Runs `apr export`.
@@ -60,7 +73,12 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let (format, ending) = match args.format {
         ExportFormat::Gguf => (FormatArg::Gguf, "gguf"),
         ExportFormat::SafeTensors => (FormatArg::SafeTensors, "safetensors"),
+        ExportFormat::Hf => return run_folder(args, console),
     };
+    if args.dtype.is_some() {
+        return Err(Failure::new(CODE_USAGE, "--dtype is for --format hf")
+            .help("--dequantize makes numbers of quantized tensors"));
+    }
     let (path, folder) = file(&args.output, ending, args.write.run())?;
     let output = args.write.output(&path, console)?;
     let target = TargetArgs { format: Some(format), ..TargetArgs::default() };
@@ -80,6 +98,23 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let exit = convert::rewrite(request, console)?;
     folder.keep();
     Ok(exit)
+}
+
+/// Writes a model folder.
+fn run_folder(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    if args.dequantize.dtype().is_some() {
+        return Err(Failure::new(CODE_USAGE, "--dequantize is for files")
+            .help("--dtype says what the tensors of a folder become"));
+    }
+    let request = folder::Request {
+        input: &args.input,
+        output: &args.output,
+        rules: args.payload.apply(args.compat.rules()),
+        dtype: args.dtype,
+        overwrite: args.write.overwrite(),
+        run: args.write.run(),
+    };
+    folder::run(&request, console)
 }
 
 /// The file to write: in a folder, it has a name of its own.

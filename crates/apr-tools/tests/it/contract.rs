@@ -208,6 +208,8 @@ fn every_command_prints_one_json_object_with_a_schema() {
         ("apr.tensors/1", &["tensors", "model.gguf"]),
         ("apr.check/2", &["check", "model.gguf"]),
         ("apr.convert/2", &["export", "model.gguf", "--format", "gguf", "-o", "e.gguf"]),
+        ("apr.convert-model/1", &["convert", "llama", "llama.gguf", "--type", "f16"]),
+        ("apr.export-folder/1", &["export", "llama.gguf", "--format", "hf", "-o", "folder"]),
         ("apr.error/1", &["predict", "model.apr", "-i", "table.csv"]),
         ("apr.error/1", &["train"]),
         ("apr.error/1", &["tensors"]),

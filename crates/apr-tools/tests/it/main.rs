@@ -31,6 +31,7 @@ mod language_models;
 mod licenses;
 #[cfg(target_os = "linux")]
 mod memory;
+mod model_folders;
 mod outputs;
 #[cfg(target_os = "linux")]
 mod passwords;
