@@ -4,12 +4,13 @@
 
 EXPECTED is what `oracles/hf_logits.py` wrote. Each folder is converted to F32 and to F16 and loaded with its tensors checked; the logits of F32 (the
 vectors of tokens, of models without logits) are compared with those of transformers. Fails if one is not loaded or differs, but for those
-that llama.cpp itself does not load or computes in another way, which are named below.
+of KNOWN.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,8 +21,16 @@ import numpy as np
 APR, VECTORS, EXPECTED, FOLDER = (Path(word) for word in sys.argv[1:5])
 TOKENS = [5, 17, 33, 64, 100, 7, 9, 200, 201, 31, 8, 150]
 
-# Root mean square of the difference over the deviation: sums in another order.
-TOLERANCE = 1e-4
+# Root mean square of the difference over the deviation: sums in another order, and llama.cpp's GELU, a table of F16.
+TOLERANCE = 1e-3
+
+# Of these vectors, what is no matter of the conversion.
+KNOWN = {
+    "deepseek2-lite": "llama.cpp knows a model without a rank of queries by its 26 or 27 layers; the vector has fewer",
+    "gemma2": "llama.cpp computes the scale of attention from the sizes; that of the vector is another one",
+    "gemma3": "llama.cpp computes the scale of attention from the sizes; that of the vector is another one",
+    "gptneox": "llama.cpp rotates even numbers of dimensions alone; the vector has 3",
+}
 
 complaints: list[str] = []
 
@@ -37,6 +46,8 @@ def load(path: Path):
     params = api.llama_model_default_params()
     params.check_tensors = True
     params.n_gpu_layers = 0
+    # Other layouts of blocks, which round elsewhere and need instructions that not every virtual machine allows.
+    params.use_extra_bufts = False
     return api.llama_model_load_from_file(str(path).encode(), params)
 
 
@@ -101,12 +112,32 @@ def judged(folder: Path) -> str:
     return f"{verdict}{what} differ by {distance:.1e} of their deviation, largest at the same place in {same} of {len(TOKENS)}"
 
 
+def in_child(folder: Path) -> str:
+    """As `judged`, in a process of its own: what llama.cpp does not expect ends it."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        # What it says when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        with os.fdopen(writing, "w") as pipe:
+            pipe.write(judged(folder))
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        verdict = pipe.read()
+    os.waitpid(child, 0)
+    return verdict or "FAIL: llama.cpp stops"
+
+
 def main() -> int:
+    os.environ["GGML_NO_BACKTRACE"] = "1"
     FOLDER.mkdir(parents=True, exist_ok=True)
     api.llama_log_set(listen, None)
     failures = 0
     for path in sorted(VECTORS.glob("*/config.json")):
-        verdict = judged(path.parent)
+        verdict = in_child(path.parent)
+        if verdict.startswith("FAIL") and path.parent.name in KNOWN:
+            verdict = f"{verdict.removeprefix('FAIL: ')}; {KNOWN[path.parent.name]}"
         failures += verdict.startswith("FAIL")
         print(f"{path.parent.name}: {verdict}", flush=True)
     return 1 if failures else 0
