@@ -1,6 +1,6 @@
 //! Reads the views of a conversion the other way.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -74,9 +74,8 @@ pub(super) fn folder(
         }
     }
     if seen != stored.tensors().len() {
-        let is_made =
-            |tensor: &&SourceTensor| conversion.outputs().iter().any(|output| output.name == tensor.name);
-        let left = stored.tensors().iter().find(|tensor| !is_made(tensor));
+        let made: BTreeSet<&str> = conversion.outputs().iter().map(|output| output.name.as_str()).collect();
+        let left = stored.tensors().iter().find(|tensor| !made.contains(tensor.name.as_str()));
         let name = left.map_or(GENERATED[0], |tensor| &tensor.name);
         return Err(Error::from(ErrorKind::StoredTensor).of(Subject::tensor(name)));
     }
