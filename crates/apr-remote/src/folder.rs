@@ -5,9 +5,10 @@ use alloc::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use crate::client::{Client, Place};
+use crate::client::Client;
 use crate::error::Error;
 use crate::file::RemoteFile;
+use crate::place::Place;
 use crate::url::Url;
 
 /// Requests at once for the beginnings of files.

@@ -12,6 +12,7 @@ mod folder;
 mod http;
 mod hub;
 mod pin;
+mod place;
 mod plan;
 mod retry;
 #[cfg(test)]
@@ -20,10 +21,11 @@ mod transport;
 mod url;
 
 pub use crate::buffered::Buffered;
-pub use crate::client::{Client, Counts, Network, Options, Place, PlainHttp};
+pub use crate::client::{Client, Counts, Network, Options, PlainHttp};
 pub use crate::error::{Error, ErrorKind, remote_error};
 pub use crate::file::RemoteFile;
 pub use crate::folder::{Folder, at_once};
 pub use crate::hub::{Hub, HubPath};
+pub use crate::place::Place;
 pub use crate::retry::Tries;
 pub use crate::url::Url;

@@ -9,10 +9,11 @@ use std::sync::Mutex;
 use read_at::ReadAt as _;
 use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::client::{Client, Network, Options, Place, PlainHttp};
+use crate::client::{Client, Network, Options, PlainHttp};
 use crate::error::{Error, ErrorKind};
 use crate::file::RemoteFile;
 use crate::hub::Hub;
+use crate::place::Place;
 use crate::retry::{Pace, Tries};
 use crate::transport::{Answer, Broken, Request, Transport};
 use crate::url::Url;
