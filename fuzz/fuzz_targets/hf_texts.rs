@@ -29,7 +29,10 @@ fuzz_target!(|input: &[u8]| {
     let parts = Parts::find(&texts, names.iter().map(String::as_str));
     match parts.and_then(|parts| Conversion::new(&texts, &parts, &tables, &Options::default())) {
         Ok(conversion) => {
-            conversion.builder().and_then(|builder| Ok(builder.layout()?)).expect("what was planned has a layout");
+            conversion
+                .builder()
+                .and_then(|builder| Ok(builder.layout()?))
+                .expect("what was planned has a layout");
         }
         Err(error) => {
             let is_own = ErrorKind::CODES.contains(&error.code()) || error.code().starts_with("gg-");
@@ -43,7 +46,9 @@ fn name_of(input: &[u8]) -> &'static str {
     let has = |word: &str| input.windows(word.len()).any(|window| window == word.as_bytes());
     match input.first() {
         Some(b'{') if has("\"weight_map\"") => "model.safetensors.index.json",
-        Some(b'{') if has("\"added_tokens_decoder\"") || has("\"tokenizer_class\"") => "tokenizer_config.json",
+        Some(b'{') if has("\"added_tokens_decoder\"") || has("\"tokenizer_class\"") => {
+            "tokenizer_config.json"
+        }
         Some(b'{') if has("\"_from_model_config\"") => "generation_config.json",
         Some(b'{') => "tokenizer.json",
         Some(b'-') => "README.md",

@@ -16,7 +16,7 @@ use crate::slice::SafeSlice;
 /// Opens a safetensors file; its tensors are read when they are asked for. A context manager, and a mapping from names to
 /// tensors.
 ///
-/// filename: str or os.PathLike, or a URL: "https://HOST/PATH", "hf://ORG/NAME[@REVISION]/PATH".
+/// filename: str or os.PathLike, or a URL: "https://HOST/PATH", "hf://ORG/NAME/PATH", of a revision "hf://ORG/NAME@REVISION/PATH".
 /// framework: "np" ("numpy"), "pt" ("torch", "pytorch"), "tf" ("tensorflow"), "flax" ("jax"), "mlx", "paddle".
 /// device: where tensors are put; other than "cpu" for torch and paddle only.
 /// backend: "mmap" gives views of the file's own pages; if another program shortens the file, touching what was lost ends the

@@ -67,7 +67,7 @@ pub(super) fn elsewhere<T: Send + 'static>(
 ) -> Result<T, read_at::Error> {
     let (sender, mut receiver) = sync_channel(1);
     start(move || {
-        // Nobody may be waiting any more.
+        // Perhaps no one waits any more.
         let _ = sender.send(work());
     })?;
     wait(&mut receiver)
