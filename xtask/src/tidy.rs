@@ -111,11 +111,17 @@ pub(crate) fn check(session: &Session) -> Outcome {
         problems.extend(terms::problems_in(name, &text));
         if name.ends_with(".md") {
             let folder = path.parent().unwrap_or(session.root());
-            let missing = links(&text).filter(|(_, target)| !folder.join(target).exists());
-            problems.extend(
-                missing
-                    .map(|(line, target)| format!("{name}:{line}: link to `{target}`, which is not there")),
-            );
+            let missing = links(&text).filter(|(_, file, fragment)| match (*file, *fragment) {
+                ("", fragment) => !has_heading(&text, fragment),
+                (file, "") => !folder.join(file).exists(),
+                (file, fragment) => {
+                    let page = fs::read_to_string(folder.join(file));
+                    !page.is_ok_and(|page| !file.ends_with(".md") || has_heading(&page, fragment))
+                }
+            });
+            problems.extend(missing.map(|(line, file, fragment)| {
+                format!("{name}:{line}: link to `{file}#{fragment}`, which is not there")
+            }));
             let long = long_cells(&text);
             problems.extend(long.map(|(line, len)| {
                 format!("{name}:{line}: a table cell of {len} characters: write sentences under the table")
@@ -216,14 +222,30 @@ fn long_cells(page: &str) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// The relative link targets of a Markdown page, without their fragments, and their lines.
-fn links(page: &str) -> impl Iterator<Item = (usize, &str)> {
+/// The relative links of a Markdown page: their lines, the file, which is empty for the page itself, and the fragment.
+fn links(page: &str) -> impl Iterator<Item = (usize, &str, &str)> {
     prose(page).flat_map(|(idx, line)| {
         let targets =
             line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
-        let files = targets.map(|target| target.split_once('#').map_or(target, |(file, _)| file));
-        files.filter(|file| !file.is_empty() && !file.contains(':')).map(move |file| (idx + 1, file))
+        let relative = targets.filter(|target| !target.contains(':') && !target.is_empty());
+        relative.map(move |target| {
+            let (file, fragment) = target.split_once('#').unwrap_or((target, ""));
+            (idx + 1, file, fragment)
+        })
     })
+}
+
+/// Whether a page has the heading that a fragment names: in small letters, with hyphens for spaces, without punctuation.
+fn has_heading(page: &str, fragment: &str) -> bool {
+    let is_named = |heading: &str| {
+        let letters = heading.trim_start_matches('#').trim().chars().filter_map(|c| match c {
+            ' ' => Some('-'),
+            '-' | '_' => Some(c),
+            _ => c.is_alphanumeric().then_some(c),
+        });
+        letters.flat_map(char::to_lowercase).eq(fragment.chars())
+    };
+    prose(page).any(|(_, line)| line.starts_with('#') && is_named(line))
 }
 
 #[cfg(test)]
@@ -286,6 +308,13 @@ mod tests {
     #[test]
     fn relative_links_are_read_from_prose_only() {
         let page = "[a](b.md#c) [d](#e) [f](https://g)\n```\n[h](i.md)\n```\n[j](k/l.md)";
-        assert_eq!(links(page).collect::<Vec<_>>(), [(1, "b.md"), (5, "k/l.md")]);
+        assert_eq!(links(page).collect::<Vec<_>>(), [(1, "b.md", "c"), (1, "", "e"), (5, "k/l.md", "")]);
+    }
+
+    #[test]
+    fn fragments_are_headings() {
+        let page = "# A `b-c`, (d)\n```\n# no\n```\n";
+        assert!(has_heading(page, "a-b-c-d"));
+        assert!(!has_heading(page, "no") && !has_heading(page, "a"));
     }
 }
