@@ -30,6 +30,13 @@ pub struct SourceTensor {
     pub shape: Vec<u64>,
 }
 
+impl SourceTensor {
+    /// Number of elements; the most that there can be, if it does not fit.
+    pub(crate) fn count(&self) -> u64 {
+        self.shape.iter().fold(1, |count, len| count.saturating_mul(*len))
+    }
+}
+
 /// Format of the files that hold the tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartFormat {

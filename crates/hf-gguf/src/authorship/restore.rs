@@ -21,7 +21,7 @@ const OF_FOLDERS: [&str; 6] = ["name", "version", "organization", "finetune", "b
 /// Writes `README.md`, and `generation_config.json` if the file has settings of sampling.
 /// # Errors
 ///
-/// None but those of a program that was changed: its expressions are constant.
+/// Those of [`Names::new`].
 pub(crate) fn restore(stored: &Stored<'_>, texts: &mut Texts) -> Result<(), Error> {
     let keys = stored.keys();
     texts.insert("README.md", card(keys, &Names::new()?, stored.n_elements()).into_bytes());

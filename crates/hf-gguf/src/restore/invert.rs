@@ -87,7 +87,7 @@ pub(super) fn folder(
         for (idx, tensor) in tensors.iter().enumerate() {
             let refused = || Error::from(ErrorKind::StoredTensor).of(Subject::tensor(&tensor.name));
             let (pieces, shift) = pieces.remove(&(part, idx)).ok_or_else(refused)?;
-            let count = tensor.shape.iter().fold(1_u64, |product, len| product.saturating_mul(*len));
+            let count = tensor.count();
             let mut views = Vec::new();
             let mut end = 0;
             ordered(pieces, count, &mut |begin, view| {

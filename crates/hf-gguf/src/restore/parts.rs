@@ -117,8 +117,7 @@ pub(super) fn files(groups: &[Group], max_bytes: u64, begin: Begin) -> Vec<Vec<S
         let greatest = group.tensors.iter().map(|tensor| tensor.name.as_str()).max().unwrap_or(last);
         let mut descends = begin == Begin::WhereNamesDescend && greatest < last;
         for tensor in &group.tensors {
-            let count = tensor.shape.iter().fold(1_u64, |product, len| product.saturating_mul(*len));
-            let len = count.saturating_mul(u64::from(tensor.dtype.bits() / 8));
+            let len = byte_len(tensor);
             let is_empty = files.last().is_none_or(Vec::is_empty);
             if !is_empty && (descends || bytes.saturating_add(len) > max_bytes) {
                 files.push(Vec::new());
@@ -135,6 +134,11 @@ pub(super) fn files(groups: &[Group], max_bytes: u64, begin: Begin) -> Vec<Vec<S
     files
 }
 
+/// Bytes of a tensor of the folder, which has no blocks.
+fn byte_len(tensor: &SourceTensor) -> u64 {
+    tensor.count().saturating_mul(u64::from(tensor.dtype.bits() / 8))
+}
+
 /// Files with the names that such files have.
 pub(super) fn with_names(files: Vec<Vec<SourceTensor>>) -> Vec<(String, Vec<SourceTensor>)> {
     let count = files.len();
@@ -147,10 +151,7 @@ pub(super) fn with_names(files: Vec<Vec<SourceTensor>>) -> Vec<(String, Vec<Sour
 
 /// The index of several files.
 pub(super) fn index(files: &[(String, Vec<SourceTensor>)]) -> String {
-    let lens = files.iter().flat_map(|(_, tensors)| tensors).map(|tensor| {
-        let count = tensor.shape.iter().fold(1_u64, |product, len| product.saturating_mul(*len));
-        count.saturating_mul(u64::from(tensor.dtype.bits() / 8))
-    });
+    let lens = files.iter().flat_map(|(_, tensors)| tensors).map(byte_len);
     let mut out = Writer::indented(Escape::Ascii);
     out.begin_object();
     out.key("metadata").begin_object();

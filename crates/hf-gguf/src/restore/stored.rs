@@ -160,10 +160,7 @@ impl<'s> Stored<'s> {
 
     /// Elements of all tensors.
     pub(crate) fn n_elements(&self) -> u64 {
-        let count = |tensor: &SourceTensor| {
-            tensor.shape.iter().try_fold(1_u64, |product, len| product.checked_mul(*len))
-        };
-        self.tensors.iter().filter_map(count).fold(0, u64::saturating_add)
+        self.tensors.iter().map(SourceTensor::count).fold(0, u64::saturating_add)
     }
 
     /// The model of the tokenizer.

@@ -16,7 +16,7 @@ use self::ends::Ends;
 use self::vocabulary::{Added, Vocabulary};
 use super::file::FILE;
 use super::pre;
-use super::sentencepiece::{BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED};
+use super::sentencepiece::{BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED};
 use super::settings::CONFIG;
 use super::{CHARSMAP, REMOVE_SPACES, SPACE_PREFIX};
 use crate::error::{Error, ErrorKind};
@@ -462,5 +462,5 @@ const fn is_added(kind: i32) -> bool {
 
 /// Whether such a token controls the model.
 const fn is_special(kind: i32) -> bool {
-    matches!(kind, UNKNOWN | CONTROL) && kind != USER_DEFINED
+    matches!(kind, UNKNOWN | CONTROL)
 }

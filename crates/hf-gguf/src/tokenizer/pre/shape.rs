@@ -63,29 +63,14 @@ const ROWS: &[(&[&str], &str)] = &[
     (&["BertPreTokenizer"], "bert-bge"),
 ];
 
-/// Names with the same expressions as the name of a row; those in front tell that whole words are tokens without merges.
+/// Names with the same expressions as the name of a row.
 const ALIASES: &[(&str, &[&str])] = &[
     (
         "qwen2",
         &["stablelm2", "deepseek-r1-qwen", "kormo", "f2llmv2", "megrez", "hunyuan", "solar-open", "grok-2"],
     ),
-    (
-        "dbrx",
-        &[
-            "llama-bpe",
-            "llama3",
-            "llama-v3",
-            "falcon3",
-            "falcon-h1",
-            "pixtral",
-            "midm-2.0",
-            "lfm2",
-            "jina-v5-nano",
-            "smaug-bpe",
-            "chatglm-bpe",
-            "glm4",
-        ],
-    ),
+    ("dbrx", WHOLE_WORDS),
+    ("dbrx", &["smaug-bpe", "chatglm-bpe"]),
     (
         "gpt-2",
         &[
@@ -115,7 +100,7 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("gpt-4o", &["llama4", "kanana2", "talkie", "minimax-m2"]),
     ("bloom", &["poro-chat", "gpt3-finnish"]),
 ];
-/// Names of tokenizers that do not merge where a whole word is a token.
+/// Names of tokenizers that do not merge where a whole word is a token, but for `tekken`.
 const WHOLE_WORDS: &[&str] = &[
     "llama-bpe",
     "llama3",
@@ -127,7 +112,6 @@ const WHOLE_WORDS: &[&str] = &[
     "lfm2",
     "jina-v5-nano",
     "glm4",
-    "tekken",
 ];
 
 /// Characters of Chinese, Japanese and Korean.
@@ -135,7 +119,7 @@ const CJK: &str = "[一-龥ࠀ-一가-\u{d7ff}]+";
 
 /// Whether a tokenizer of this name takes a word that is a token whole, without merges.
 pub(in crate::tokenizer) fn ignores_merges(name: &str) -> bool {
-    WHOLE_WORDS.contains(&name)
+    name == "tekken" || WHOLE_WORDS.contains(&name)
 }
 
 /// The pre-tokenizer of a name; `None` if its steps are not known.
