@@ -55,6 +55,11 @@ impl Role {
 }
 
 impl Names {
+    /// Compiles them.
+    ///
+    /// # Errors
+    ///
+    /// None: the expressions are constant, and a test compiles them.
     pub(super) fn new() -> Result<Self, Error> {
         let form = |expression: &str| {
             let regex = Regex::new(&format!(r"(?i)\A(?:{expression})\z"));
@@ -289,6 +294,13 @@ mod tests {
             let found = [parts.organization, parts.basename, parts.finetune, parts.version, parts.size_label];
             assert_eq!(found.each_ref().map(Option::as_deref), *expected, "{id}");
         }
+    }
+
+    #[test]
+    fn long_names_are_left_as_they_are() {
+        let (names, long) = (Names::new().unwrap(), "a-7b".repeat(MAX_NAME));
+        assert_eq!(names.parts(&long, 0), Parts { name: long.clone(), ..Parts::default() });
+        assert_eq!(names.title(&long), long);
     }
 
     #[test]
