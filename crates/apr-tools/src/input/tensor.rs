@@ -4,10 +4,12 @@ use core::ops::Deref;
 use std::path::Path;
 
 use apr_quant::Dtype;
+use hf_gguf::SourceTensor;
 pub(crate) use model_file::{Totals, common_name, decodable};
+use tensor_dtype::TensorType;
 
 use super::failure_of;
-use crate::error::Failure;
+use crate::error::{CODE_NOT_CARRIED, Failure};
 
 /// A tensor and the name of its file, which its failures carry.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +40,22 @@ impl<'m> Tensor<'m> {
         let mut totals = Totals::default();
         tensors.iter().for_each(|tensor| totals.add(tensor));
         totals
+    }
+
+    /// The tensor as plans of the crate `hf-gguf` take it.
+    ///
+    /// # Errors
+    ///
+    /// For elements of a type that is not known.
+    pub(crate) fn as_source(&self) -> Result<SourceTensor, Failure> {
+        let TensorType::Known(dtype) = self.dtype() else {
+            let what = format!("elements of type {} are not converted", self.dtype());
+            return Err(Failure::new(CODE_NOT_CARRIED, what)
+                .of_tensor(Some(self.name()))
+                .in_file(self.label));
+        };
+        let shape = self.shape().iter().map(|&len| len as u64).collect();
+        Ok(SourceTensor { name: self.name().to_owned(), dtype, shape })
     }
 
     /// As [`model_file::Tensor::dequantized`].

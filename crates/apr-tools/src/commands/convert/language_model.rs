@@ -16,7 +16,7 @@ use self::new_model::NewModel;
 use self::split::{Limits, parse_limit};
 use crate::commands::quantize;
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::input::Rules;
+use crate::input::{Rules, Tensor};
 use crate::output::{Output, Run};
 use crate::terminal::Console;
 
@@ -148,7 +148,8 @@ pub(super) fn run(
     let in_folder = |failure: Failure| failure.in_file(input);
     let folder = Folder::open(place, rules).map_err(in_folder)?;
     let tensors = folder.tensors()?;
-    let tables = folder.tables(&tensors)?;
+    let table = |tensors: &Vec<Tensor<'_>>| tensors.iter().map(Tensor::as_source).collect();
+    let tables = tensors.iter().map(table).collect::<Result<Vec<Vec<_>>, Failure>>()?;
     let mut options = Options::default();
     options.target = match wanted {
         Wanted::Converted(target) => target,

@@ -11,7 +11,7 @@ use durable_file::StagedDir;
 use hf_gguf::{Keys, Output, Part, Producer, Restoration, RestoreOptions, SourceTensor, Texts};
 use serde::Serialize;
 use st_core::{Layout, TensorSpec, WriteOptions};
-use tensor_dtype::{Dtype, TensorType};
+use tensor_dtype::Dtype;
 
 use crate::error::{
     CODE_FOREIGN_FORMAT, CODE_NO_SPACE, CODE_NOT_CARRIED, CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND, CODE_USAGE,
@@ -130,18 +130,8 @@ fn check_folder(path: &Path, overwrite: Overwrite) -> Result<(), Failure> {
 type Numbers<'m> = Vec<(SourceTensor, Tensor<'m>)>;
 
 fn numbers(model: &Model) -> Result<Numbers<'_>, Failure> {
-    let tensors = model.tensors()?;
-    let one = |tensor: Tensor<'_>| {
-        let TensorType::Known(dtype) = tensor.dtype() else {
-            let what = format!("elements of type {} have no numbers", tensor.dtype());
-            return Err(Failure::new(CODE_NOT_CARRIED, what)
-                .of_tensor(Some(tensor.name()))
-                .in_file(model.label()));
-        };
-        let shape = tensor.shape().iter().map(|&len| len as u64).collect();
-        Ok(SourceTensor { name: tensor.name().to_owned(), dtype, shape })
-    };
-    tensors.into_iter().map(|tensor| Ok((one(tensor)?, tensor.dequantized(Dtype::F32)?))).collect()
+    let tensors = model.tensors()?.into_iter();
+    tensors.map(|tensor| Ok((tensor.as_source()?, tensor.dequantized(Dtype::F32)?))).collect()
 }
 
 /// The values of the tensors that the configuration gives.

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hf_gguf::{Parts, SourceTensor, Texts};
-use tensor_dtype::TensorType;
+use hf_gguf::{Parts, Texts};
 
 use crate::error::{CODE_NOT_CARRIED, Failure};
 use crate::file_digest::sha256;
@@ -149,28 +148,6 @@ impl Folder {
     /// If one cannot be listed.
     pub(super) fn tensors(&self) -> Result<Vec<Vec<Tensor<'_>>>, Failure> {
         self.models.iter().map(in_order).collect()
-    }
-
-    /// Their tables.
-    ///
-    /// # Errors
-    ///
-    /// For a tensor of a type that safetensors does not have.
-    pub(super) fn tables(&self, tensors: &[Vec<Tensor<'_>>]) -> Result<Vec<Vec<SourceTensor>>, Failure> {
-        let table = |(model, tensors): (&Model, &Vec<Tensor<'_>>)| {
-            let of_tensor = |tensor: &Tensor<'_>| {
-                let TensorType::Known(dtype) = tensor.dtype() else {
-                    let what = format!("elements of type {} are not converted", tensor.dtype());
-                    return Err(Failure::new(CODE_NOT_CARRIED, what)
-                        .of_tensor(Some(tensor.name()))
-                        .in_file(model.label()));
-                };
-                let shape = tensor.shape().iter().map(|&len| len as u64).collect();
-                Ok(SourceTensor { name: tensor.name().to_owned(), dtype, shape })
-            };
-            tensors.iter().map(of_tensor).collect()
-        };
-        self.models.iter().zip(tensors).map(table).collect()
     }
 
     /// Keys that record where the new file comes from. A dry run needs only their lengths: the digests are zeros.
