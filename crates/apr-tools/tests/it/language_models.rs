@@ -256,7 +256,7 @@ fn a_repository_of_the_hub_becomes_the_file_of_its_folder() {
             fs::write(path, bytes).unwrap();
         }
         let n_parts = files.iter().filter(|(.., is_large)| *is_large).count();
-        let server = hub(files, |_, reply| reply);
+        let server = hub(files.clone(), |_, reply| reply);
         let convert = |args: &[&str]| {
             let mut command = sandbox.command(&[&["convert"], args].concat());
             command.args(pre.iter().flat_map(|name| ["--pre", name]));
@@ -280,6 +280,17 @@ fn a_repository_of_the_hub_becomes_the_file_of_its_folder() {
             convert(&["hf://org/name", "remote.gguf", "-t", target, "--no-provenance", "--force"]);
             assert!(sandbox.read("local.gguf") == sandbox.read("remote.gguf"), "{name} {target}");
         }
+        // A folder of a repository.
+        let within = files.iter().map(|(path, bytes, is_large)| {
+            (&*format!("within/name/{path}").leak(), bytes.clone(), *is_large)
+        });
+        let server_within = hub(within.collect(), |_, reply| reply);
+        let mut command =
+            sandbox.command(&["convert", "hf://org/name/within/name", "within.gguf", "-t", "q4_k_m"]);
+        command.arg("--no-provenance").args(pre.iter().flat_map(|name| ["--pre", name]));
+        let ran = command.env("HF_ENDPOINT", server_within.url("")).output().unwrap();
+        assert!(ran.status.success(), "{name}: {}", String::from_utf8_lossy(&ran.stderr));
+        assert!(sandbox.read("within.gguf") == sandbox.read("local.gguf"), "{name}");
         // What is read belongs to one commit.
         let is_pinned = |path: &str| path.starts_with("/api/") || path.contains(COMMIT);
         assert!(server.seen().iter().all(|seen| is_pinned(&seen.path)));
