@@ -33,7 +33,7 @@ FIRST = 64 << 10
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch):
-    """No token and no proxy of whoever runs the tests."""
+    """Without the token and the proxies of the environment in which the tests run."""
     for name in list(os.environ):
         if name.startswith("HF_") or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
