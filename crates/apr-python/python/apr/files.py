@@ -46,6 +46,7 @@ class ModelFiles(Mapping[str, Any]):
         exclude = [exclude] if isinstance(exclude, str) else list(exclude)
         # Of a path of this machine there is none.
         self._elsewhere: RangeFile | None = range_file(path, fs, allow_http)
+        self._shard_names: dict[Path | str, str] = {}
         found = format_of_file(path) if self._elsewhere is None else self._elsewhere.format
         self.format: str = found or "safetensors"
         self.path: Path | str = Path(path) if self._elsewhere is None else self._elsewhere.name
@@ -68,12 +69,13 @@ class ModelFiles(Mapping[str, Any]):
             left_out = re.compile("|".join(map(_pattern, exclude)), re.DOTALL).fullmatch
             self._files = {name: file for name, file in self._files.items() if not left_out(name)}
 
-    @staticmethod
-    def _shards_elsewhere(file: RangeFile, check: bool) -> dict[str, Path | str] | None:
+    def _shards_elsewhere(self, file: RangeFile, check: bool) -> dict[str, Path | str] | None:
         """The file of each tensor, by an index that is not on this machine."""
         shards = file.shards(check)
-        folder = file.name.rpartition("/")[0]
-        return shards and {tensor: f"{folder}/{shard}" if folder else shard for tensor, shard in shards.items()}
+        folder, slash, _ = file.name.rpartition("/")
+        files: dict[str, Path | str] = {tensor: f"{folder}{slash}{shard}" for tensor, shard in (shards or {}).items()}
+        self._shard_names = {files[tensor]: shard for tensor, shard in (shards or {}).items()}
+        return files if shards is not None else None
 
     def _file(self, path: Path | str) -> safe_open | ModelTensors:
         if self._closed:
@@ -84,11 +86,10 @@ class ModelFiles(Mapping[str, Any]):
 
     def _at(self, path: Path | str) -> Path | str | RangeFile:
         """What opens the file of this path."""
-        file = self._elsewhere
-        if file is None or path == file.name:
-            return file or path
-        folder = file.name.rpartition("/")[0]
-        return file.beside(str(path)[len(folder) + 1 if folder else 0 :])
+        if self._elsewhere is None:
+            return path
+        shard = self._shard_names.get(path)
+        return self._elsewhere if shard is None else self._elsewhere.beside(shard)
 
     def _holder(self, name: str) -> safe_open | ModelTensors:
         try:
