@@ -51,6 +51,9 @@ pub(super) struct LanguageArgs {
     /// The first file holds the keys alone.
     #[arg(long)]
     no_tensor_first_split: bool,
+    /// Write the N-th of the files alone.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    split_only: Option<u32>,
     /// Do not record source, options and version in the new file.
     #[arg(long)]
     no_provenance: bool,
@@ -92,6 +95,7 @@ impl LanguageArgs {
             ("split-max-tensors", self.split_max_tensors.is_some()),
             ("split-max-size", self.split_max_size.is_some()),
             ("no-tensor-first-split", self.no_tensor_first_split),
+            ("split-only", self.split_only.is_some()),
             ("no-provenance", self.no_provenance),
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
@@ -171,22 +175,30 @@ pub(super) fn run(
     if !args.no_provenance {
         model.record(&folder.provenance(args.options_text(), Run::Dry, console)?)?;
     }
-    let mut files = split::plan(&model, limits, &output.destination)?;
+    let files = |model: &NewModel<'_>| {
+        let files = split::plan(model, limits, &output.destination)?;
+        match args.split_only {
+            Some(number) => files.only(number),
+            None => Ok(files),
+        }
+    };
+    let mut written = files(&model)?;
     let importance: Option<&Importance> = importance.map(|(_, importance)| importance);
     let flaws = match output.run {
         Run::Write => {
-            files.check_space(&output)?;
-            if !args.no_provenance {
+            written.check_space(&output)?;
+            // The first file alone has it.
+            if !args.no_provenance && args.split_only.is_none_or(|number| number == 1) {
                 // Hashed only now: of the same length as the record planned before.
                 model.record(&folder.provenance(args.options_text(), Run::Write, console)?)?;
-                files = split::plan(&model, limits, &output.destination)?;
+                written = files(&model)?;
             }
-            files
+            written
                 .write(&model, &tensors, importance, &output, console)
                 .map_err(|failure| if failure.tensor().is_some() { in_folder(failure) } else { failure })?
         }
         Run::Dry => hf_gguf::Flaws::default(),
     };
-    report::print(&report::Made { input, model: &model, files: &files, output: &output, flaws }, console)?;
+    report::print(&report::Made { input, model: &model, files: &written, output: &output, flaws }, console)?;
     Ok(Exit::Success)
 }

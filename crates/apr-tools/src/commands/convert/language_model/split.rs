@@ -115,6 +115,22 @@ fn part_of(destination: &Destination, idx: usize, count: usize) -> Result<Destin
 }
 
 impl Files {
+    /// One of them, counted from 1.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such file.
+    pub(super) fn only(mut self, number: u32) -> Result<Self, Failure> {
+        let count = self.0.len();
+        match number as usize {
+            number if number <= count => Ok(Self(vec![self.0.swap_remove(number - 1)])),
+            number => {
+                let what = format!("there is no file {number}: the model is divided into {count}");
+                Err(Failure::new(CODE_USAGE, what).help("--dry-run lists the files"))
+            }
+        }
+    }
+
     /// Length of all files.
     pub(super) fn len(&self) -> u64 {
         self.0.iter().map(|file| file.layout.file_len()).sum()
