@@ -89,6 +89,10 @@ impl Remote {
         match *self {}
     }
 
+    pub(crate) fn version(&self) -> (u64, Option<String>) {
+        match *self {}
+    }
+
     pub(crate) fn sha256(&self, _: impl FnMut(usize)) -> Result<[u8; 32], crate::error::Failure> {
         match *self {}
     }

@@ -150,7 +150,6 @@ fn glob(pattern: &str) -> Result<Glob, Infallible> {
 }
 
 /// Which files a command is about: all, or those of --include, without those of --exclude.
-#[cfg(feature = "remote")]
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PathSelection {
     /// Only files whose whole path matches; `*` is any run, `/` too, `?` one character (repeatable).
@@ -161,7 +160,6 @@ pub(crate) struct PathSelection {
     exclude: Vec<Glob>,
 }
 
-#[cfg(feature = "remote")]
 impl PathSelection {
     pub(crate) fn includes(&self, path: &str) -> bool {
         is_in(path, &self.include, &self.exclude)

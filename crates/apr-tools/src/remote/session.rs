@@ -215,6 +215,11 @@ impl Remote {
         ModelFile::from_shared(file, *kind, name, shards, options)
     }
 
+    /// Length, and the ETag or the date that stands for the version.
+    pub(crate) fn version(&self) -> (u64, Option<String>) {
+        (self.0.file.total_len(), self.0.file.version().map(str::to_owned))
+    }
+
     /// SHA-256 of the file, of all of its bytes.
     ///
     /// # Errors

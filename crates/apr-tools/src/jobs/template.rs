@@ -1,0 +1,259 @@
+//! The command of a job: that of one input, with placeholders.
+
+use std::ffi::OsString;
+
+use clap::Parser as _;
+use serde::{Deserialize, Serialize};
+
+use crate::cli::Cli;
+use crate::error::{CODE_USAGE, Failure};
+
+/// What the outputs of a command are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outputs {
+    /// What it writes.
+    Files,
+    /// What it prints.
+    Report,
+    /// It says whether something is so.
+    Verdict,
+    /// Files, wherever it puts them.
+    Anywhere,
+}
+
+/// The commands of jobs.
+const COMMANDS: [(&str, Outputs); 16] = [
+    ("check", Outputs::Verdict),
+    ("scan", Outputs::Verdict),
+    ("verify", Outputs::Verdict),
+    ("inspect", Outputs::Report),
+    ("tensors", Outputs::Report),
+    ("convert", Outputs::Files),
+    ("export", Outputs::Files),
+    ("quantize", Outputs::Files),
+    ("shard", Outputs::Files),
+    ("unshard", Outputs::Files),
+    ("seal", Outputs::Files),
+    ("open", Outputs::Files),
+    ("encrypt", Outputs::Files),
+    ("decrypt", Outputs::Files),
+    ("predict", Outputs::Files),
+    ("sign", Outputs::Anywhere),
+];
+
+/// Commands that take files one by one, of a set of shards too.
+const BY_FILE: [&str; 7] = ["scan", "sign", "verify", "seal", "open", "encrypt", "decrypt"];
+
+/// What takes the place of the placeholders.
+pub(super) struct Values<'a> {
+    pub(super) input: &'a str,
+    /// The folder of the outputs.
+    pub(super) to: &'a str,
+    /// Path of the input below the place that was named, with `/`.
+    pub(super) path: &'a str,
+}
+
+/// Words of a command line, the first of which is a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Template(Vec<String>);
+
+impl Template {
+    /// Checks a command line.
+    ///
+    /// # Errors
+    ///
+    /// If it is none of a job, or none of `apr`.
+    pub(crate) fn new(words: Vec<String>) -> Result<Self, Failure> {
+        let template = Self(words);
+        template.check()?;
+        Ok(template)
+    }
+
+    /// Checks it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](Self::new).
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        let template = self;
+        let refused = |what: String| Failure::new(CODE_USAGE, what);
+        if COMMANDS.iter().all(|(name, _)| *name != template.command()) {
+            let names: Vec<&str> = COMMANDS.iter().map(|(name, _)| *name).collect();
+            let what = format!("`{}` is not a command of jobs", template.command());
+            return Err(refused(what).help(format!("these are: {}", names.join(", "))));
+        }
+        if !template.0.iter().any(|word| word.contains("{in}")) {
+            return Err(refused("the command does not say where the input stands".to_owned())
+                .help("write {in} in its place: apr plan ... -- check {in}"));
+        }
+        if template.outputs() == Outputs::Files && !template.0.iter().any(|word| names_output(word)) {
+            return Err(refused("the command does not say where the output goes".to_owned()).help(
+                "write {out} in its place, with an ending: -- quantize {in} -o {out}.gguf --type q8_0",
+            ));
+        }
+        let sample = Values { input: "in", to: "to", path: "in" };
+        let words = ["apr".to_owned()].into_iter().chain(template.words(&sample));
+        if let Err(error) = Cli::try_parse_from(words.map(OsString::from)) {
+            let text = error.to_string();
+            // What follows is the usage.
+            let lines: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+            let line = lines.join(" ");
+            let what = format!("the command of the job: {}", line.strip_prefix("error: ").unwrap_or(&line));
+            return Err(refused(what).help(format!("see `apr {} --help`", template.command())));
+        }
+        Ok(())
+    }
+
+    pub(super) fn command(&self) -> &str {
+        self.0.first().map_or("", String::as_str)
+    }
+
+    pub(super) fn outputs(&self) -> Outputs {
+        let known = COMMANDS.iter().find(|(name, _)| *name == self.command());
+        known.map_or(Outputs::Verdict, |(_, outputs)| *outputs)
+    }
+
+    /// Whether a set of shards is one input.
+    pub(super) fn takes_sets(&self) -> bool {
+        !BY_FILE.contains(&self.command())
+    }
+
+    /// Whether a folder with the configuration of a language model is one input.
+    pub(super) fn takes_model_folders(&self) -> bool {
+        let is_gguf = |word: &String| names_output(word) && word.to_ascii_lowercase().ends_with(".gguf");
+        self.command() == "convert" && self.0.iter().any(is_gguf) && !self.has("--tensors-only")
+    }
+
+    /// Whether the command divides its output, so that each file can be a task.
+    pub(super) fn divides(&self) -> bool {
+        self.takes_model_folders() && (self.has("--split-max-size") || self.has("--split-max-tensors"))
+    }
+
+    fn has(&self, option: &str) -> bool {
+        self.0.iter().any(|word| word.split('=').next() == Some(option))
+    }
+
+    /// The words of the command line for an input.
+    pub(super) fn words(&self, values: &Values<'_>) -> Vec<String> {
+        self.0.iter().map(|word| filled(word, values)).collect()
+    }
+
+    /// Paths below the folder of the outputs that the command line of an input names.
+    pub(super) fn named_outputs(&self, path: &str) -> Vec<String> {
+        let values = Values { input: "", to: "", path };
+        let named = self.0.iter().filter(|word| names_output(word));
+        let value = |word: &String| {
+            let is_option = word.starts_with("--");
+            let value = word.split_once('=').filter(|_| is_option).map_or(word.as_str(), |(_, value)| value);
+            filled(value, &values).trim_start_matches('/').to_owned()
+        };
+        match self.outputs() {
+            Outputs::Report => vec![format!("{path}.json")],
+            _ => named.map(value).collect(),
+        }
+    }
+}
+
+fn names_output(word: &str) -> bool {
+    word.contains("{out}") || word.contains("{to}")
+}
+
+/// A word with the values of its placeholders, in which no placeholder is looked for again.
+fn filled(word: &str, values: &Values<'_>) -> String {
+    let Values { input, to, path } = values;
+    let mut rest = word;
+    let mut text = String::with_capacity(word.len());
+    while let Some(at) = rest.find('{') {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let placeholders = [
+            ("{in}", (*input).to_owned()),
+            ("{out}", format!("{to}/{}", without_ending(path))),
+            ("{path}", (*path).to_owned()),
+            ("{to}", (*to).to_owned()),
+        ];
+        let (len, value) = match placeholders.into_iter().find(|(name, _)| rest.starts_with(name)) {
+            Some((name, value)) => (name.len(), value),
+            None => (1, "{".to_owned()),
+        };
+        text.push_str(&value);
+        rest = &rest[len..];
+    }
+    text + rest
+}
+
+/// A path without the ending of its last name; of an index of shards without both of its endings.
+fn without_ending(path: &str) -> &str {
+    let begin = path.rfind('/').map_or(0, |at| at + 1);
+    let name = &path[begin..];
+    let stem = name.strip_suffix(".index.json").unwrap_or(name);
+    let len = match stem.rfind('.') {
+        Some(at) if at > 0 => at,
+        _ => stem.len(),
+    };
+    &path[..begin + len]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template(line: &str) -> Result<Template, Failure> {
+        Template::new(line.split_whitespace().map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn placeholders_are_filled_once() {
+        let values = Values { input: "{to}/a", to: "out", path: "sub/m.v1.safetensors" };
+        for (word, expected) in [
+            ("{in}", "{to}/a"),
+            ("{out}.gguf", "out/sub/m.v1.gguf"),
+            ("--output={to}/{path}.gguf", "--output=out/sub/m.v1.safetensors.gguf"),
+            ("a{2}{", "a{2}{"),
+            ("", ""),
+        ] {
+            assert_eq!(filled(word, &values), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn endings_are_left_out() {
+        for (path, expected) in [
+            ("m.safetensors", "m"),
+            ("a.b/model.safetensors.index.json", "a.b/model"),
+            ("a.b/model", "a.b/model"),
+            (".hidden", ".hidden"),
+            ("a.tar.gz", "a.tar"),
+        ] {
+            assert_eq!(without_ending(path), expected);
+        }
+    }
+
+    #[test]
+    fn commands_are_those_of_one_input() {
+        for line in [
+            "quantize {in} -o {out}.gguf --type q8_0",
+            "quantize {in} --output={out}.gguf --type q8_0",
+            "check {in}",
+            "convert {in} {to}/{path}.gguf",
+            "tensors {in} --digest",
+        ] {
+            template(line).unwrap();
+        }
+        for (line, expected) in [
+            ("train linear --data {in}", "is not a command"),
+            ("", "is not a command"),
+            ("check x", "where the input"),
+            ("convert {in} out.gguf", "where the output"),
+            ("quantize {in} -o {out}.gguf", "--type"),
+            ("check {in} --jsn", "--jsn"),
+        ] {
+            let failure = template(line).unwrap_err();
+            assert!(failure.code() == CODE_USAGE && failure.what().contains(expected), "{failure}");
+        }
+        let quantize = template("quantize {in} --output={out}.gguf --type q8_0").unwrap();
+        assert_eq!(quantize.named_outputs("a/b.apr"), ["a/b.gguf"]);
+        assert_eq!(template("inspect {in}").unwrap().named_outputs("a.apr"), ["a.apr.json"]);
+    }
+}
