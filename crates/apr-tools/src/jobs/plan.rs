@@ -1,0 +1,315 @@
+//! The plan of a job: what is read, what is run, and how it is divided.
+
+use alloc::collections::BTreeMap;
+use core::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::attempt;
+use super::files::text;
+use super::inputs::{Input, Sources};
+use super::record::Store;
+use super::template::{Template, Values};
+use crate::error::{CODE_OUTPUT_EXISTS, CODE_PLAN, CODE_USAGE, Failure};
+use crate::output::{self, Overwrite};
+use crate::terminal::escape;
+
+const SCHEMA: &str = "apr.plan/1";
+/// Longest plan that is read: one of a million inputs.
+const MAX_PLAN: u64 = 1 << 30;
+/// Most inputs of a task.
+const MAX_TASK_INPUTS: usize = 100;
+/// Digits of the name of a job.
+const JOB_DIGITS: usize = 16;
+
+/// A task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Task {
+    /// Numbers of the inputs: the first, and the one after the last.
+    inputs: (usize, usize),
+    /// Which of the files of a divided conversion; none if all are written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) file: Option<u32>,
+}
+
+/// A job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Plan {
+    schema: String,
+    /// Digits of the digest of everything else.
+    job: String,
+    /// Of the program: another one may write other bytes.
+    version: String,
+    pub(super) command: Template,
+    to: String,
+    force: bool,
+    inputs: Vec<Input>,
+    tasks: Vec<Task>,
+}
+
+/// What a job is to do.
+pub(crate) struct Request<'a> {
+    pub(crate) command: Template,
+    pub(crate) sources: Sources<'a>,
+    /// Bytes of the inputs of a task.
+    pub(crate) task_size: u64,
+    pub(crate) overwrite: Overwrite,
+    /// Whether inputs whose outputs are there are left out.
+    pub(crate) skip_existing: bool,
+}
+
+impl Plan {
+    /// Makes the plan of a job.
+    ///
+    /// # Errors
+    ///
+    /// If an input cannot be looked at, there are none, or an output is there already or would be written twice. Outputs of the same job are
+    /// not in its way.
+    pub(crate) fn new(request: Request<'_>) -> Result<Self, Failure> {
+        let Request { command, sources, task_size, overwrite, skip_existing } = request;
+        let mut inputs = sources.find(&command)?;
+        if skip_existing {
+            let is_there = |path: String| sources.to.join(path).symlink_metadata().is_ok();
+            inputs.retain(|input| {
+                let mut outputs = command.named_outputs(&input.path);
+                outputs.is_empty() || !outputs.drain(..).all(is_there)
+            });
+        }
+        let outputs = outputs(&command, &inputs, sources.to)?;
+        let tasks = match command.divides() {
+            true => divided(&command, &inputs, &text(&sources.to.join("dry-run"))?)?,
+            false => grouped(&inputs, task_size),
+        };
+        let mut plan = Self {
+            schema: SCHEMA.to_owned(),
+            job: String::new(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command,
+            to: text(sources.to)?,
+            force: overwrite == Overwrite::Replace,
+            inputs,
+            tasks,
+        };
+        plan.job = plan.digits()?;
+        if !Store::of(&plan).is_known() {
+            outputs.iter().try_for_each(|path| check_place(path, overwrite))?;
+        }
+        Ok(plan)
+    }
+
+    /// Reads a plan.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, is none, was changed, or is of another version of the program.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let refused = |what: String| Failure::new(CODE_PLAN, what).in_file(path);
+        let plan: Self = serde_json::from_slice(&durable_file::read(path, MAX_PLAN)?)
+            .map_err(|error| refused(format!("this is not the plan of a job: {error}")))?;
+        if plan.schema != SCHEMA {
+            return Err(refused(format!("this is `{}`, not `{SCHEMA}`", escape::cut(&plan.schema, 40))));
+        }
+        if plan.job != plan.digits()? {
+            return Err(refused("the plan was changed after it was made".to_owned()));
+        }
+        let version = env!("CARGO_PKG_VERSION");
+        if plan.version != version {
+            let what =
+                format!("the plan is of apr {}, and this is {version}", escape::cut(&plan.version, 40));
+            return Err(refused(what).help("run all tasks with one version, or plan the job again"));
+        }
+        // Of a plan that was made by another program.
+        plan.command.check()?;
+        let is_inside = |range: &Range<usize>| range.start < range.end && range.end <= plan.inputs.len();
+        let tasks = plan.tasks.iter().map(Task::range);
+        let paths = plan.inputs.iter().all(|input| is_below(&input.path));
+        match tasks.clone().all(|range| is_inside(&range)) && paths {
+            true => Ok(plan),
+            false => Err(refused("a task or an input of the plan leads out of it".to_owned())),
+        }
+    }
+
+    /// Writes the plan.
+    ///
+    /// # Errors
+    ///
+    /// If it is there and may not be replaced, or cannot be written.
+    pub(crate) fn write(&self, path: &Path, overwrite: Overwrite) -> Result<(), Failure> {
+        let mut json = serde_json::to_vec_pretty(self).map_err(of_json)?;
+        json.push(b'\n');
+        output::write_file(path, &json, overwrite)
+    }
+
+    fn digits(&self) -> Result<String, Failure> {
+        let anonymous = Self { job: String::new(), ..self.clone() };
+        let json = serde_json::to_vec(&anonymous).map_err(of_json)?;
+        let mut digits = base16ct::lower::encode_string(&Sha256::digest(json));
+        digits.truncate(JOB_DIGITS);
+        Ok(digits)
+    }
+
+    pub(crate) fn job(&self) -> &str {
+        &self.job
+    }
+
+    pub(crate) fn to(&self) -> &Path {
+        Path::new(&self.to)
+    }
+
+    pub(super) const fn overwrite(&self) -> Overwrite {
+        if self.force { Overwrite::Replace } else { Overwrite::Refuse }
+    }
+
+    pub(crate) fn tasks(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Number and bytes of the inputs.
+    pub(crate) fn totals(&self) -> (usize, u64) {
+        (self.inputs.len(), self.inputs.iter().map(Input::bytes).fold(0, u64::saturating_add))
+    }
+
+    /// A task with its inputs.
+    ///
+    /// # Errors
+    ///
+    /// If the plan has no such task.
+    pub(super) fn task(&self, number: usize) -> Result<(&Task, &[Input]), Failure> {
+        let Some(task) = self.tasks.get(number) else {
+            let what = format!("there is no task {number}: the job has {} of them, from 0", self.tasks.len());
+            return Err(Failure::new(CODE_USAGE, what));
+        };
+        Ok((task, &self.inputs[task.range()]))
+    }
+}
+
+impl Task {
+    const fn range(&self) -> Range<usize> {
+        self.inputs.0..self.inputs.1
+    }
+}
+
+/// Whether a path, with `/`, stays below the folder that it is appended to.
+pub(super) fn is_below(path: &str) -> bool {
+    // Windows has other separators, and drives.
+    let is_separator = |c: char| c == '\0' || cfg!(windows) && matches!(c, '\\' | ':');
+    path.split('/').all(|part| !matches!(part, "" | "." | "..") && !part.contains(is_separator))
+}
+
+/// The outputs that the command names.
+///
+/// # Errors
+///
+/// If one would be written twice, or not below the folder.
+fn outputs(command: &Template, inputs: &[Input], to: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut known: BTreeMap<String, &str> = BTreeMap::new();
+    for input in inputs {
+        for output in command.named_outputs(&input.path) {
+            let path = to.join(&output);
+            if !is_below(&output) {
+                let what =
+                    format!("the output of `{}` would not be in the folder", escape::cut(&input.path, 100));
+                return Err(Failure::new(CODE_USAGE, what).in_file(&path));
+            }
+            if let Some(other) = known.insert(output, &input.input) {
+                let inputs = [other, &input.input].map(|input| escape::cut(input, 100));
+                return Err(Failure::new(CODE_USAGE, "two inputs would have the same output")
+                    .in_file(&path)
+                    .because(inputs.join(" and "))
+                    .help("{to}/{path} with an ending keeps them apart; --include and --exclude choose"));
+            }
+        }
+    }
+    Ok(known.into_keys().map(|output| to.join(output)).collect())
+}
+
+fn check_place(path: &Path, overwrite: Overwrite) -> Result<(), Failure> {
+    output::check_file(path, overwrite).map_err(|failure| match failure.code() {
+        CODE_OUTPUT_EXISTS => {
+            failure.help("--force replaces outputs that are there, --skip-existing leaves out their inputs")
+        }
+        _ => failure,
+    })
+}
+
+/// Tasks of several small inputs, or of one large one.
+fn grouped(inputs: &[Input], task_size: u64) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    let (mut first, mut bytes) = (0, 0_u64);
+    for (idx, input) in inputs.iter().enumerate() {
+        let is_full = bytes.saturating_add(input.bytes()) > task_size || idx - first == MAX_TASK_INPUTS;
+        if idx > first && is_full {
+            tasks.push(Task { inputs: (first, idx), file: None });
+            (first, bytes) = (idx, 0);
+        }
+        bytes = bytes.saturating_add(input.bytes());
+    }
+    if first < inputs.len() {
+        tasks.push(Task { inputs: (first, inputs.len()), file: None });
+    }
+    tasks
+}
+
+/// A task for each file that a conversion writes; `to` is a folder where nothing is.
+fn divided(command: &Template, inputs: &[Input], to: &str) -> Result<Vec<Task>, Failure> {
+    let mut tasks = Vec::new();
+    for (idx, input) in inputs.iter().enumerate() {
+        let values = Values { input: &input.input, to, path: &input.path };
+        let mut words = command.words(&values);
+        words.push("--dry-run".to_owned());
+        let files = attempt::answer(words)?.files_of_conversion().unwrap_or(0);
+        let numbers = (1..=files).map(|file| Task { inputs: (idx, idx + 1), file: Some(file) });
+        tasks.extend(numbers);
+        if files == 0 {
+            // What is refused is told by the task.
+            tasks.push(Task { inputs: (idx, idx + 1), file: None });
+        }
+    }
+    Ok(tasks)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn of_json(error: serde_json::Error) -> Failure {
+    Failure::new(crate::error::CODE_INTERNAL, format!("a plan that is not JSON: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jobs::files::Pinned;
+
+    fn input(name: &str, bytes: u64) -> Input {
+        let files = vec![Pinned::at_commit(name.to_owned(), bytes, None)];
+        Input { input: name.to_owned(), path: name.to_owned(), files }
+    }
+
+    #[test]
+    fn tasks_have_a_size() {
+        let inputs: Vec<Input> = [3, 3, 5, 20, 1, 1].map(|bytes| input("x", bytes)).into();
+        let ranges = |size| grouped(&inputs, size).iter().map(|task| task.inputs).collect::<Vec<_>>();
+        assert_eq!(ranges(10), [(0, 2), (2, 3), (3, 4), (4, 6)]);
+        assert_eq!(ranges(0).len(), 6);
+        assert_eq!(ranges(u64::MAX), [(0, 6)]);
+        let many = vec![input("x", 0); 250];
+        assert_eq!(
+            grouped(&many, 10).iter().map(|task| task.range().len()).collect::<Vec<_>>(),
+            [100, 100, 50]
+        );
+        assert_eq!(grouped(&[], 10), []);
+    }
+
+    #[test]
+    fn paths_stay_below() {
+        for path in ["a", "a/b.gguf", ".hidden/x", "sha256:0a"].iter().take(if cfg!(windows) { 3 } else { 4 })
+        {
+            assert!(is_below(path), "{path}");
+        }
+        for path in ["", "/a", "../a", "a/../b", "a//b", "./a", "a\0"] {
+            assert!(!is_below(path), "{path}");
+        }
+    }
+}
