@@ -14,9 +14,9 @@ use crate::commands::get;
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
-    check, checkpoint, compatible, completions, convert, decrypt, demo, diff, distill, dump, embed, encrypt,
-    explain, export, inspect, key, keygen, license, man, open, predict, quantize, rekey, scan, score, seal,
-    shard, sign, size, tensors, train, unshard, verify,
+    abort, batch, check, checkpoint, compatible, completions, convert, decrypt, demo, diff, distill, dump,
+    embed, encrypt, explain, export, finish, inspect, key, keygen, license, man, open, plan, predict,
+    quantize, rekey, run_task, scan, score, seal, shard, sign, size, status, tensors, train, unshard, verify,
 };
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::terminal::escape;
@@ -161,6 +161,12 @@ commands! {
     Get, get, "get", "Copy a model from the Hugging Face hub or another server, verified and resumed";
     Shard, shard, "shard", "Divide a safetensors or GGUF model into several files";
     Unshard, unshard, "unshard", "Join the shards of a model into one file";
+    Batch, batch, "batch", "Run a command for many inputs, on this machine: again where it ended, with a report";
+    Plan, plan, "plan", "Divide a command over many inputs, or a large conversion, into tasks for many machines";
+    RunTask, run_task, "run-task", "Do a task of a job, once or again";
+    Status, status, "status", "Say which tasks of a job are done";
+    Finish, finish, "finish", "Put the outputs of a job in their places, and report what happened to each input";
+    Abort, abort, "abort", "Remove what a job has stored";
     Train, train, "train", "Train a small model on a table or on texts, and save it as an .apr file";
     Predict, predict, "predict", "Predict each row of a table";
     Score, score, "score", "Measure how well a model predicts a column of a table";

@@ -1,5 +1,7 @@
 //! The commands, one module each.
 
+pub(crate) mod abort;
+pub(crate) mod batch;
 #[cfg(feature = "bench")]
 pub(crate) mod bench;
 pub(crate) mod check;
@@ -16,6 +18,7 @@ pub(crate) mod embed;
 pub(crate) mod encrypt;
 pub(crate) mod explain;
 pub(crate) mod export;
+pub(crate) mod finish;
 #[cfg(feature = "remote")]
 pub(crate) mod get;
 pub(crate) mod inspect;
@@ -25,9 +28,11 @@ pub(crate) mod keygen;
 pub(crate) mod license;
 pub(crate) mod man;
 pub(crate) mod open;
+pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod quantize;
 pub(crate) mod rekey;
+pub(crate) mod run_task;
 pub(crate) mod scan;
 pub(crate) mod score;
 pub(crate) mod seal;
@@ -36,6 +41,7 @@ pub(crate) mod serve;
 pub(crate) mod shard;
 pub(crate) mod sign;
 pub(crate) mod size;
+pub(crate) mod status;
 pub(crate) mod tensors;
 pub(crate) mod train;
 pub(crate) mod unshard;

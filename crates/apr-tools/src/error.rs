@@ -37,6 +37,8 @@ pub(crate) enum Exit {
     Io = 5,
     /// A known format that this version does not read.
     Unsupported = 6,
+    /// Nothing was decided: another try may succeed. `EX_TEMPFAIL` of sysexits.
+    TryAgain = 75,
     /// A defect of this program: `EX_SOFTWARE` of sysexits, so that no verdict above can be mistaken for it.
     Internal = 70,
 }
@@ -265,7 +267,10 @@ impl Failure {
     }
 
     pub(crate) fn exit(&self) -> Exit {
-        codes::find(self.0.code).map_or(Exit::Internal, |entry| entry.category.into())
+        match self.0.code {
+            CODE_TASKS_MISSING => Exit::TryAgain,
+            code => codes::find(code).map_or(Exit::Internal, |entry| entry.category.into()),
+        }
     }
 
     /// The advice: the one given, else the one that belongs to the code.

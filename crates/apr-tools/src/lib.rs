@@ -24,6 +24,7 @@ mod file_digest;
 mod foreign;
 mod input;
 mod interruption;
+mod jobs;
 mod output;
 mod remote;
 mod scanning;

@@ -109,6 +109,20 @@ codes! {
         "The command reads or writes files of this machine, and what was named is a URL. Commands that look at models read URLs; \
          those that write beside a file, change it, or verify a signature beside it do not."
         => "download the file first with `apr get URL -o DIR`, and name the copy";
+    CODE_PLAN = "cli-plan" (Invalid),
+        "The file is not the plan of a job that this program can do, or what the job has stored beside its outputs does not belong to it: it was made by \
+         another version of the program, or changed by hand."
+        => "plan the job again with `apr plan`";
+    CODE_INPUT_CHANGED = "cli-input-changed" (Verification),
+        "A file is another one than when the job was planned: its length, its time of modification, its ETag or its digest differ. A result of two \
+         versions would be none of both, so the task is not done."
+        => "plan the job again, with the files as they are now";
+    CODE_JOB_OUTPUT = "cli-job-output" (Verification),
+        "An output that a task has recorded is missing, has another length, or another SHA-256. It was removed or changed after the task had ended."
+        => "`apr abort PLAN` removes what the job has stored; plan and run it again";
+    CODE_TASKS_MISSING = "cli-tasks-missing" (Io),
+        "The job cannot be finished, because some of its tasks have no record: they were not run, are being done, or their workers were killed."
+        => "`apr run-task PLAN all` does what is missing; then run `apr finish` again";
     CODE_NOT_PUBLISHED = "cli-not-published" (Usage),
         "The crates that an embedded program is built from are not published in a registry. A project that named them by version \
          would download and run whatever another author had published under the same names."

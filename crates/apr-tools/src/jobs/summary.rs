@@ -1,0 +1,164 @@
+//! The report of a job.
+
+use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::outcome::{Outcome, worst};
+use super::record::Record;
+use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::output::{self, Overwrite};
+use crate::report::{self, Report};
+use crate::terminal::Console;
+use crate::terminal::escape;
+use crate::terminal::human::{bytes, plural};
+
+/// What happened to each input.
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary<'a> {
+    job: &'a str,
+    to: Cow<'a, str>,
+    tasks: u64,
+    inputs: u64,
+    outputs: u64,
+    bytes: u64,
+    exit: u8,
+    results: Vec<&'a Outcome>,
+}
+
+impl Report for Summary<'_> {
+    const SCHEMA: &'static str = "apr.job/1";
+}
+
+impl<'a> Summary<'a> {
+    pub(crate) fn new(job: &'a str, to: &'a Path, records: &'a [Record]) -> Self {
+        let results: Vec<&Outcome> = records.iter().flat_map(|record| &record.results).collect();
+        let outputs = results.iter().flat_map(|result| &result.outputs);
+        Self {
+            job,
+            to: report::path(to),
+            tasks: records.len() as u64,
+            inputs: results.len() as u64,
+            outputs: outputs.clone().count() as u64,
+            bytes: outputs.map(|output| output.bytes).fold(0, u64::saturating_add),
+            exit: worst(results.iter().map(|result| result.exit)) as u8,
+            results,
+        }
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        worst(self.results.iter().map(|result| result.exit))
+    }
+
+    /// Prints it: as text what was refused, and how many inputs ended how.
+    ///
+    /// # Errors
+    ///
+    /// If standard output does not take it.
+    pub(crate) fn print(&self, console: &mut Console) -> Result<(), Failure> {
+        if console.is_json() {
+            return console.report(self);
+        }
+        let refused = self.results.iter().filter(|result| result.exit != 0);
+        console.text(|out, style| {
+            refused.clone().try_for_each(|result| {
+                let code = result.code.as_deref().or(result.verdict.as_deref()).unwrap_or("different");
+                let message = result.message.as_deref().unwrap_or_default();
+                let (input, code) = (escape::path(Path::new(&result.input)), escape::cut(code, 60));
+                writeln!(out, "{input}: {} [{}]", escape::cut(message, 200), style.yellow(&code))
+            })
+        })?;
+        let mut exits: BTreeMap<u8, u64> = BTreeMap::new();
+        self.results.iter().for_each(|result| *exits.entry(result.exit).or_default() += 1);
+        let ends = exits.iter().map(|(exit, count)| match exit {
+            0 => format!("{count} done"),
+            exit => format!("{count} with exit code {exit}"),
+        });
+        let ends: Vec<String> = ends.collect();
+        let outputs = match self.outputs {
+            0 => String::new(),
+            count => format!(
+                "; {} ({}) in {}",
+                plural(count, "file"),
+                bytes(self.bytes),
+                escape::path(Path::new(&*self.to))
+            ),
+        };
+        console.note(format_args!(
+            "{}: {}{outputs}{}",
+            plural(self.inputs, "input"),
+            ends.join(", "),
+            console.took()
+        ));
+        Ok(())
+    }
+
+    /// Writes it as CSV or JSON, by the ending of the name.
+    ///
+    /// # Errors
+    ///
+    /// If the name has another ending, or the file cannot be written.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
+        let mut text = Vec::new();
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("json") => {
+                report::write(&mut text, self).map_err(|error| Failure::io("write", path, &error))?
+            }
+            Some("csv") => text.extend(self.csv().into_bytes()),
+            _ => {
+                return Err(Failure::new(CODE_USAGE, "the report is CSV or JSON")
+                    .in_file(path)
+                    .help("give it the ending .csv or .json"));
+            }
+        }
+        output::write_file(path, &text, Overwrite::Replace)
+    }
+
+    fn csv(&self) -> String {
+        let mut text = "input,exit,code,message,verdict,output,bytes,sha256\n".to_owned();
+        for result in &self.results {
+            let (exit, code) = (result.exit.to_string(), result.code.as_deref().unwrap_or_default());
+            let message = result.message.as_deref().unwrap_or_default();
+            let verdict = result.verdict.as_deref().unwrap_or_default();
+            let mut row = |output: &str, bytes: &str, sha256: &str| {
+                let cells = [&result.input, &*exit, code, message, verdict, output, bytes, sha256].map(cell);
+                text.push_str(&cells.join(","));
+                text.push('\n');
+            };
+            if result.outputs.is_empty() {
+                row("", "", "");
+            }
+            for output in &result.outputs {
+                row(&output.path, &output.bytes.to_string(), &output.sha256);
+            }
+        }
+        text
+    }
+}
+
+/// A cell of CSV, in quotes if need be. Programs for tables take what begins as a formula for one: such a cell begins with a quote mark.
+fn cell(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let text = if is_formula { format!("'{text}") } else { text.to_owned() };
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_quoted() {
+        for (text, expected) in
+            [("a", "a"), ("a,b", "\"a,b\""), ("a\"b", "\"a\"\"b\""), ("=1+1", "'=1+1"), ("", "")]
+        {
+            assert_eq!(cell(text), expected);
+        }
+    }
+}
