@@ -4,7 +4,7 @@ use crate::sandbox::Sandbox;
 #[cfg(unix)]
 use crate::serving::Serving;
 
-const COMMANDS: [&str; 36] = [
+const COMMANDS: [&str; 42] = [
     "inspect",
     "tensors",
     "dump",
@@ -19,6 +19,12 @@ const COMMANDS: [&str; 36] = [
     "get",
     "shard",
     "unshard",
+    "batch",
+    "plan",
+    "run-task",
+    "status",
+    "finish",
+    "abort",
     "train",
     "predict",
     "score",
@@ -68,6 +74,13 @@ fn examples_of_all_help_pages_run() {
         crate::checkpoints::add_run(&sandbox);
         if page[0] == "compatible" {
             sandbox.write("new.apr", &sandbox.read("model.apr"));
+        }
+        if ["run-task", "status", "finish", "abort"].contains(&page[0]) {
+            let plan = "apr plan -o job.json --from model.apr --to out -- check {in}";
+            assert_eq!(sandbox.shell(plan).exit, 0);
+            if page[0] != "run-task" {
+                assert_eq!(sandbox.shell("apr run-task job.json all").exit, 0);
+            }
         }
         let help = sandbox.run(&page).stdout;
         let examples = examples(&help);

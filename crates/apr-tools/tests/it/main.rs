@@ -26,6 +26,7 @@ mod hostile;
 mod inputs;
 #[cfg(target_os = "linux")]
 mod interruption;
+mod jobs;
 mod keys;
 mod language_models;
 mod licenses;

@@ -1,0 +1,341 @@
+//! Jobs: tasks run twice, at once, killed; inputs of every kind; what is refused.
+
+use alloc::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::sandbox::{Ran, Sandbox};
+use crate::scanning::{PAYLOAD, PLAIN};
+
+const TRY_AGAIN: i32 = 75;
+
+/// The files below a folder but for what jobs store, with their bytes.
+fn files(sandbox: &Sandbox, folder: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+    let root = sandbox.path(folder);
+    let mut files = BTreeMap::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() {
+                if entry.file_name() != ".apr-job" {
+                    folders.push(path);
+                }
+            } else {
+                files.insert(path.strip_prefix(&root).unwrap().to_owned(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+fn attempts(sandbox: &Sandbox, to: &str, job: &str) -> usize {
+    fs::read_dir(sandbox.path(to).join(".apr-job").join(job).join("attempts")).map_or(0, Iterator::count)
+}
+
+/// Runs a line whose words have no blanks.
+fn apr(sandbox: &Sandbox, line: &str) -> Ran {
+    sandbox.run(&line.split_whitespace().collect::<Vec<_>>())
+}
+
+fn json(sandbox: &Sandbox, line: &str) -> (i32, Value) {
+    let ran = apr(sandbox, &format!("--json {line}"));
+    (ran.exit, serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{line}: {error}: {ran:?}")))
+}
+
+/// A conversion divided into files, and the files of the same command without a job.
+fn divided(sandbox: &Sandbox) -> (usize, BTreeMap<PathBuf, Vec<u8>>) {
+    sandbox.write_folder("llama", "Tiny-Llama2-110K-Chat");
+    fs::create_dir(sandbox.path("alone")).unwrap();
+    let alone = apr(sandbox, "convert llama alone/llama.gguf --type q8_0 --split-max-tensors 4");
+    assert_eq!(alone.exit, 0, "{alone:?}");
+    let (exit, plan) = json(
+        sandbox,
+        "plan -o job.json --from llama --to out -- convert {in} {out}.gguf --type q8_0 --split-max-tensors 4",
+    );
+    assert_eq!(exit, 0, "{plan}");
+    (plan["tasks"].as_u64().unwrap() as usize, files(sandbox, "alone"))
+}
+
+#[test]
+fn tasks_run_twice_and_in_any_order_give_the_files_of_the_command_alone() {
+    let sandbox = Sandbox::empty();
+    let (tasks, expected) = divided(&sandbox);
+    assert!(tasks > 4 && expected.len() == tasks, "{tasks}");
+    for task in (0..tasks).rev() {
+        let early = apr(&sandbox, "finish job.json");
+        assert!(early.exit == TRY_AGAIN && early.stderr.contains("cli-tasks-missing"), "{early:?}");
+        let first = apr(&sandbox, &format!("run-task job.json {task} --json"));
+        let second = apr(&sandbox, &format!("run-task job.json {task} --json"));
+        assert_eq!((first.exit, &first.stdout), (0, &second.stdout), "{first:?} {second:?}");
+        assert_eq!(files(&sandbox, "out"), BTreeMap::new());
+    }
+    let first = apr(&sandbox, "finish job.json --json --report report.csv");
+    assert_eq!((first.exit, files(&sandbox, "out") == expected), (0, true), "{first:?}");
+    let before = sandbox.listing();
+    let second = apr(&sandbox, "finish job.json --json --verify");
+    assert_eq!((&first.stdout, before), (&second.stdout, sandbox.listing()));
+    let report = String::from_utf8(sandbox.read("report.csv")).unwrap();
+    assert_eq!(report.lines().count(), tasks + 1, "{report}");
+    // The same request is the same job.
+    assert_eq!(apr(&sandbox, "run-task job.json all").exit, 0);
+    assert_eq!(apr(&sandbox, &format!("run-task job.json {tasks}")).exit, 2);
+    assert_eq!(apr(&sandbox, "abort job.json").exit, 0);
+    assert!(files(&sandbox, "out") == expected && !sandbox.path("out/.apr-job").exists());
+}
+
+#[test]
+fn processes_at_the_same_task_leave_one_result() {
+    let sandbox = Sandbox::empty();
+    let (tasks, expected) = divided(&sandbox);
+    for task in 0..tasks {
+        let task = task.to_string();
+        let spawn = |_| sandbox.command(&["run-task", "job.json", &task, "--json"]).spawn().unwrap();
+        let racers: Vec<_> = (0..4).map(spawn).collect();
+        let outputs: Vec<Ran> =
+            racers.into_iter().map(|racer| racer.wait_with_output().unwrap().into()).collect();
+        assert!(outputs.iter().all(|ran| ran.exit == 0 && ran.stdout == outputs[0].stdout), "{outputs:?}");
+    }
+    let (_, status) = json(&sandbox, "status job.json");
+    assert_eq!(status["attempts"], tasks, "those that were too late remove what they made");
+    assert_eq!(apr(&sandbox, "finish job.json").exit, 0);
+    assert!(files(&sandbox, "out") == expected);
+    assert_eq!(attempts(&sandbox, "out", status["job"].as_str().unwrap()), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn killed_workers_cost_their_own_tasks() {
+    let sandbox = Sandbox::empty();
+    let (tasks, expected) = divided(&sandbox);
+    let mut killed = 0;
+    for round in 0..12_u64 {
+        let mut worker = sandbox.command(&["run-task", "job.json", "all", "--jobs", "2"]).spawn().unwrap();
+        std::thread::sleep(core::time::Duration::from_millis(5 + 7 * round));
+        // SIGKILL.
+        worker.kill().unwrap();
+        killed += u32::from(worker.wait().unwrap().code().is_none());
+        assert_eq!(files(&sandbox, "out"), BTreeMap::new());
+    }
+    assert!(killed > 0);
+    assert_eq!(apr(&sandbox, "run-task job.json all").exit, 0);
+    let (exit, report) = json(&sandbox, "finish job.json --verify");
+    assert_eq!((exit, &report["tasks"]), (0, &Value::from(tasks)), "{report}");
+    assert!(files(&sandbox, "out") == expected);
+    assert_eq!(attempts(&sandbox, "out", report["job"].as_str().unwrap()), 0);
+}
+
+/// Sound, broken, foreign and hostile files.
+fn zoo(sandbox: &Sandbox) {
+    let models = Sandbox::with_models();
+    fs::create_dir_all(sandbox.path("zoo/sub/.hidden")).unwrap();
+    for (name, from) in [
+        ("zoo/a.safetensors", "model.safetensors"),
+        ("zoo/sub/b.gguf", "tiny_llama.gguf"),
+        ("zoo/cut.safetensors", "broken.safetensors"),
+        ("zoo/locked.apr", "locked.apr"),
+        ("zoo/table.parquet", "table.parquet"),
+        ("zoo/sub/.hidden/c.safetensors", "model.safetensors"),
+    ] {
+        sandbox.write(name, &models.read(from));
+    }
+    for entry in fs::read_dir(models.path("sharded")).unwrap().map(Result::unwrap) {
+        let to = Path::new("zoo/sub").join(entry.file_name());
+        sandbox.write(to.to_str().unwrap(), &fs::read(entry.path()).unwrap());
+    }
+    sandbox.write("zoo/evil.pkl", PAYLOAD);
+    sandbox.write("zoo/plain.pkl", PLAIN);
+    sandbox.write("zoo/README.md", b"# Models\n");
+    sandbox.write("zoo/empty.bin", b"");
+}
+
+fn by_input(report: &Value) -> BTreeMap<String, (u64, Option<String>)> {
+    let results = report["results"].as_array().unwrap().iter().map(|result| {
+        let input = result["input"].as_str().unwrap().to_owned();
+        (input, (result["exit"].as_u64().unwrap(), result["code"].as_str().map(str::to_owned)))
+    });
+    results.collect()
+}
+
+#[test]
+fn a_mixed_folder_is_reported_file_by_file_and_once() {
+    let sandbox = Sandbox::empty();
+    zoo(&sandbox);
+    let line = "batch --from zoo --to out --jobs 2 --report report.json -- quantize {in} -o {to}/{path}.gguf --type q8_0 --exclude mask";
+    let (exit, report) = json(&sandbox, line);
+    let results = by_input(&report);
+    let expected = [
+        ("zoo/README.md", 6, Some("cli-foreign-format")),
+        ("zoo/a.safetensors", 0, None),
+        ("zoo/cut.safetensors", 3, None),
+        ("zoo/empty.bin", 3, None),
+        ("zoo/evil.pkl", 6, None),
+        ("zoo/locked.apr", 6, Some("ac-encrypted")),
+        ("zoo/sub/b.gguf", 0, None),
+        ("zoo/sub/model.safetensors.index.json", 0, None),
+        ("zoo/table.parquet", 6, Some("cli-foreign-format")),
+    ];
+    for (input, exit, code) in expected {
+        let found = results.get(input).unwrap_or_else(|| panic!("{input} is not in {results:?}"));
+        assert!(found.0 == exit || exit == 3 && found.0 == 6, "{input}: {found:?}");
+        assert!(code.is_none() || found.1.as_deref() == code, "{input}: {found:?}");
+    }
+    // Shards are read with their index, hidden folders not at all.
+    assert_eq!(results.len(), expected.len() + 1, "{results:?}");
+    let worst = results.values().map(|(exit, _)| *exit).filter(|exit| *exit == 3).count();
+    assert_eq!(exit, if worst > 0 { 3 } else { 6 });
+    let outputs = files(&sandbox, "out");
+    let names: Vec<&str> = outputs.keys().map(|path| path.to_str().unwrap()).collect();
+    assert!(names.contains(&"a.safetensors.gguf") && names.contains(&"sub/b.gguf.gguf"), "{names:?}");
+
+    let before = sandbox.listing();
+    let again = json(&sandbox, line);
+    assert!(again == (exit, report) && sandbox.listing() == before);
+
+    let (exit, report) = json(&sandbox, "batch --from zoo --to scanned -- scan {in}");
+    let results = report["results"].as_array().unwrap();
+    let verdict =
+        |input: &str| results.iter().find(|result| result["input"] == input).map(|result| &result["verdict"]);
+    assert!(exit == 4 && verdict("zoo/evil.pkl").unwrap() == "dangerous", "{report}");
+    assert_eq!(verdict("zoo/plain.pkl").unwrap(), "safe");
+    assert!(results.len() > expected.len() + 1, "shards are files here");
+}
+
+#[test]
+fn an_input_that_changed_is_refused_by_name() {
+    let sandbox = Sandbox::with_models();
+    for digest in ["", "--digest"] {
+        let plan = format!(
+            "plan -o job{digest}.json --from model.safetensors --to out{digest} {digest} -- check {{in}}"
+        );
+        assert_eq!(apr(&sandbox, &plan).exit, 0);
+        let model = sandbox.read("model.safetensors");
+        let mut changed = model.clone();
+        *changed.last_mut().unwrap() ^= 1;
+        sandbox.write("model.safetensors", &changed);
+        let (exit, report) = json(&sandbox, &format!("run-task job{digest}.json 0"));
+        assert_eq!((exit, &report["error"]["code"]), (4, &Value::from("cli-input-changed")), "{report}");
+        assert_eq!(report["error"]["file"], "model.safetensors");
+        // The same bytes again: with a digest it is the same file, without one its time is another.
+        sandbox.write("model.safetensors", &model);
+        let again = apr(&sandbox, &format!("run-task job{digest}.json 0"));
+        assert_eq!(again.exit, if digest.is_empty() { 4 } else { 0 }, "{again:?}");
+    }
+}
+
+#[test]
+fn outputs_and_records_that_were_changed_are_refused() {
+    let sandbox = Sandbox::with_models();
+    let plan = "plan -o job.json --from model.apr --to out -- convert {in} {out}.safetensors";
+    let (_, planned) = json(&sandbox, plan);
+    let job = planned["job"].as_str().unwrap();
+    assert_eq!(apr(&sandbox, "run-task job.json 0").exit, 0);
+    let made = format!("out/.apr-job/{job}/attempts/00000-0/all/model.safetensors");
+    let output = sandbox.read(&made);
+    sandbox.write(&made, &output[..output.len() - 1]);
+    let code = |line: &str| json(&sandbox, line).1["error"]["code"].clone();
+    assert_eq!(code("finish job.json"), "cli-job-output");
+    let mut other = output.clone();
+    other[0] ^= 1;
+    sandbox.write(&made, &other);
+    assert_eq!(code("finish job.json --verify"), "cli-job-output");
+    sandbox.write(&made, &output);
+    // A file that came into the place of the output stays.
+    sandbox.write("out/model.safetensors", b"of the user");
+    assert_eq!(code("finish job.json"), "cli-output-exists");
+    assert_eq!(sandbox.read("out/model.safetensors"), b"of the user");
+    fs::remove_file(sandbox.path("out/model.safetensors")).unwrap();
+    assert_eq!(apr(&sandbox, "finish job.json").exit, 0);
+    assert_eq!(sandbox.read("out/model.safetensors"), output);
+
+    let text = String::from_utf8(sandbox.read("job.json")).unwrap();
+    sandbox.write("job.json", text.replace("model.apr", "other.apr").as_bytes());
+    assert_eq!(code("run-task job.json 0"), "cli-plan");
+    sandbox.write("job.json", b"{}");
+    assert_eq!(code("status job.json"), "cli-plan");
+}
+
+#[test]
+fn what_cannot_be_a_job_is_refused_when_it_is_planned() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write("model.gguf.txt", b"");
+    for (line, expected) in [
+        ("--from model.apr -- train linear {in}", "is not a command of jobs"),
+        ("--from model.apr -- check model.apr", "where the input stands"),
+        ("--from model.apr -- convert {in} x.gguf", "where the output goes"),
+        ("--from model.apr -- quantize {in} -o {out}.gguf", "--type"),
+        ("--from model.apr -- convert {in} {to}/../x.apr", "would not be in the folder"),
+        ("--from model.apr --from model.safetensors -- convert {in} {out}.apr", "the same output"),
+        ("--from empty -- check {in}", "no inputs"),
+        ("--from model.apr --include *.gguf -- check {in}", "no inputs"),
+        ("--from missing.apr -- check {in}", "missing.apr"),
+        ("-- check {in}", "--from"),
+    ] {
+        let ran = apr(&sandbox, &format!("plan -o job.json --to out {line}"));
+        assert!(matches!(ran.exit, 2 | 5) && ran.stderr.contains(expected), "{line}: {ran:?}");
+        assert!(!sandbox.path("job.json").exists() && !sandbox.path("out").exists(), "{line}");
+    }
+    fs::create_dir(sandbox.path("out")).unwrap();
+    sandbox.write("out/model.safetensors", b"of the user");
+    let line = "batch --from model.apr --to out -- convert {in} {out}.safetensors";
+    let ran = apr(&sandbox, line);
+    assert!(ran.exit == 2 && ran.stderr.contains("cli-output-exists"), "{ran:?}");
+    assert_eq!(apr(&sandbox, &line.replace("--to", "--skip-existing --to")).exit, 0);
+    assert_eq!(sandbox.read("out/model.safetensors"), b"of the user");
+    assert_eq!(apr(&sandbox, &line.replace("--to", "--force --to")).exit, 0);
+    assert_ne!(sandbox.read("out/model.safetensors"), b"of the user");
+}
+
+#[test]
+fn lists_and_task_numbers_come_from_outside() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write("list.txt", b"model.safetensors\n\nmodel.apr\n");
+    let plan = "plan -o job.json --list list.txt --to out --task-size 1 -- inspect {in}";
+    assert_eq!(json(&sandbox, plan).1["tasks"], 2);
+    let run = |name: &str, value: &str| {
+        let mut command = sandbox.command(&["run-task", "job.json", "env"]);
+        Ran::from(command.env(name, value).output().unwrap())
+    };
+    assert_eq!(run("OTHER", "0").exit, 2);
+    assert_eq!(run("JOB_COMPLETION_INDEX", "x").exit, 2);
+    assert_eq!(run("JOB_COMPLETION_INDEX", "0").exit, 0);
+    let missing = apr(&sandbox, "status job.json --missing");
+    assert_eq!((missing.exit, missing.stdout.as_str()), (TRY_AGAIN, "1\n"));
+    assert_eq!(run("SLURM_ARRAY_TASK_ID", "1").exit, 0);
+    assert_eq!(apr(&sandbox, "finish job.json").exit, 0);
+    let report: Value = serde_json::from_slice(&sandbox.read("out/model.apr.json")).unwrap();
+    assert_eq!(report["schema"], "apr.inspect/2");
+}
+
+#[cfg(feature = "remote")]
+#[test]
+fn a_repository_is_a_source_and_a_network_that_fails_no_result() {
+    use crate::get::{COMMIT, hub};
+    use crate::server::{Reply, Server};
+
+    let sandbox = Sandbox::with_models();
+    let model = sandbox.read("model.safetensors");
+    let server = hub(
+        vec![("model.safetensors", model, true), ("README.md", b"# A model\n".to_vec(), false)],
+        |_, reply| reply,
+    );
+    let run = |server: &Server, line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let mut command = sandbox.command(&words);
+        Ran::from(command.env("HF_ENDPOINT", server.url("")).output().unwrap())
+    };
+    let plan = "plan -o job.json --from hf://org/name --include *.safetensors --to out -- convert {in} {out}.safetensors --align 64";
+    let planned = run(&server, plan);
+    assert_eq!(planned.exit, 0, "{planned:?}");
+    let text = String::from_utf8(sandbox.read("job.json")).unwrap();
+    assert!(text.contains(&format!("hf://org/name@{COMMIT}/model.safetensors")), "{text}");
+    let broken = Server::new(|_, _| Reply::status("404 Not Found", ""));
+    let failed = run(&broken, "run-task job.json 0");
+    assert!(failed.exit == TRY_AGAIN && failed.stdout.contains("rm-"), "{failed:?}");
+    assert_eq!(run(&server, "status job.json --missing").stdout, "0\n");
+    assert_eq!(run(&server, "run-task job.json 0").exit, 0);
+    assert_eq!(run(&server, "finish job.json").exit, 0);
+    assert!(sandbox.path("out/model.safetensors").is_file());
+}
