@@ -54,6 +54,10 @@ const ESTIMATORS: Packages = Packages {
 /// What the tests of `fs=` need beside fsspec. Where it cannot be had, those of its stores are skipped.
 const STORES: Packages = Packages { names: &["obstore>=0.8"], check: "import obstore.store", variables: &[] };
 
+/// An engine that `apr.jobs` is tested with. Where it cannot be had, that test is skipped.
+const ENGINES: Packages =
+    Packages { names: &["distributed>=2025.1"], check: "import distributed", variables: &[] };
+
 /// A source distribution, for the tests in it.
 struct Source {
     name: &'static str,
@@ -210,6 +214,9 @@ fn with_numpy(session: &mut Session, folder: &Path, wheel: &Path, upstream: Opti
     }
     if let Err(why) = environment(session, &fresh, &STORES)? {
         session.skip("python: stores of obstore", why);
+    }
+    if let Err(why) = environment(session, &fresh, &ENGINES)? {
+        session.skip("python: jobs with Dask", why);
     }
     example(session, &python, folder)?;
     let ours = pytest(session, &python, &["tests"], |command| {

@@ -4,7 +4,7 @@
 takes its place by one changed import. `open` gives the tensors of a file of any format, `convert` writes another format, `scan`
 says what loading a file would run, and `torch.load` reads checkpoints without unpickling. `load`, `save` and `inspect` are for
 `.apr` files: models that predict; `seal` and `open_sealed` for files whose tensors are decrypted and verified one by one; `gguf`
-for GGUF files; `quantize` for models in fewer bits; `structures` for nested data; `sklearn` for models of scikit-learn. Importing
+for GGUF files; `jobs` for a command over many files; `quantize` for models in fewer bits; `structures` for nested data; `sklearn` for models of scikit-learn. Importing
 `apr` imports nothing else: each module is loaded when it is first used.
 """
 
@@ -27,14 +27,14 @@ from ._native import (
 )
 
 if TYPE_CHECKING:
-    from . import gguf, safetensors, sklearn, structures, torch
+    from . import gguf, jobs, safetensors, sklearn, structures, torch
     from .checkpoints import Checkpoint, Checkpoints
     from .conversion import convert
     from .files import ModelFiles, open
     from .quantization import quantize
     from .scanning import ScanReport, scan
 
-_MODULES = ("gguf", "safetensors", "sklearn", "structures", "torch")
+_MODULES = ("gguf", "jobs", "safetensors", "sklearn", "structures", "torch")
 # Names and the modules that have them.
 _NAMES = {
     "Checkpoint": "checkpoints",

@@ -28,15 +28,25 @@ def report_of(command: str, src: str | os.PathLike[str], /, *more: str, **option
     # Whether it is there is asked here, for an error of Python's own classes.
     status(src)
     words = [word for name, value in options.items() for word in _words(f"--{name.replace('_', '-')}", value)]
-    exit, answer = _answer([command, *words, "--", path_word(src), *more])
-    try:
-        report: dict[str, Any] = json.loads(answer)
-    except ValueError:
-        raise OSError(f"the program apr ended with exit code {exit} and no answer") from None
+    exit, report = answer_of([command, *words, "--", path_word(src), *more])
     if exit != 0:
         raise error_of(exit, report["error"])
     del report["schema"]
     return report
+
+
+def answer_of(args: Sequence[str]) -> tuple[int, dict[str, Any]]:
+    """Exit code and report of a command of the program.
+
+    Raises:
+        OSError: it printed none.
+    """
+    exit, answer = _answer(args)
+    try:
+        report: dict[str, Any] = json.loads(answer)
+    except ValueError:
+        raise OSError(f"the program apr ended with exit code {exit} and no answer") from None
+    return exit, report
 
 
 def _words(option: str, value: object) -> list[str]:
