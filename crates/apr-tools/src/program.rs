@@ -13,7 +13,7 @@ use crate::cli::Cli;
 use crate::error::{CODE_INTERNAL, CODE_USAGE, Exit, Failure};
 use crate::terminal::escape::{Visible, escaped};
 use crate::terminal::{Console, Data, Style, progress};
-use crate::{cli, interruption, secrets, terminal::suggest};
+use crate::{cli, interruption, jobs, secrets, terminal::suggest};
 
 /// Runs the program with its arguments, the first of which is its name, and gives its exit code.
 ///
@@ -67,6 +67,7 @@ fn answer(args: Vec<OsString>, data: &Data) -> Exit {
     if let Some(failure) = cli::unknown_command(&args) {
         return report(&failure, &mut cli::fallback_console(&args, data));
     }
+    let args = jobs::as_batch(&args).unwrap_or(args);
     let (mut console, result) = match Cli::try_parse_from(&args) {
         Ok(Cli { global, command }) => {
             let mut console = global.console(data);

@@ -30,7 +30,7 @@ def plan(
     *,
     to: str | os.PathLike[str],
     sources: Iterable[str | os.PathLike[str]] = (),
-    list: str | os.PathLike[str] | None = None,
+    list_file: str | os.PathLike[str] | None = None,
     include: Iterable[str] = (),
     exclude: Iterable[str] = (),
     task_size: int | str | None = None,
@@ -44,7 +44,7 @@ def plan(
         path: the plan. If it is there and the same request made it, it stays.
         command: words of a command of `apr` for one input: `["convert", "{in}", "{out}.gguf", "--type", "q8_0"]`.
         to: folder of the outputs.
-        sources: files, folders, URLs and repositories of the hub; `list` names a file with one on each line.
+        sources: files, folders, URLs and repositories of the hub; `list_file` has one on each line.
         include, exclude: patterns over paths below a source.
         task_size: bytes of the inputs of a task.
         digest: also record SHA-256 of the inputs.
@@ -58,8 +58,10 @@ def plan(
     words += [f"--from={path_word(source)}" for source in sources]
     words += [f"--include={pattern}" for pattern in include]
     words += [f"--exclude={pattern}" for pattern in exclude]
-    words += [f"--list={os.fspath(list)}"] * (list is not None)
-    words += [f"--task-size={task_size}"] * (task_size is not None)
+    if list_file is not None:
+        words.append(f"--list={os.fspath(list_file)}")
+    if task_size is not None:
+        words.append(f"--task-size={task_size}")
     given = {"--digest": digest, "--skip-existing": skip_existing, "--force": force}
     words += [option for option, is_given in given.items() if is_given]
     _report([*words, "--", *command])
@@ -133,8 +135,10 @@ def finish(
         AprError: an output is not what was recorded, or its place is taken.
     """
     words = ["finish", path_word(plan)]
-    words += ["--verify"] * verify
-    words += [f"--report={os.fspath(report)}"] * (report is not None)
+    if verify:
+        words.append("--verify")
+    if report is not None:
+        words.append(f"--report={os.fspath(report)}")
     return _report(words)
 
 

@@ -12,7 +12,7 @@ use crate::terminal::Console;
 
 const AFTER_HELP: &str = "The same as `apr plan`, `apr run-task all` and `apr finish`. Run again after an interruption it goes on where it ended; after it has \
     ended, it does nothing and prints the same report. Inputs that are refused are in the report, and do not end the others.\n\n\
-    Examples:\n  apr batch --from sharded --to quantized -- quantize {in} -o {out}.gguf --type q8_0\n  \
+    Examples:\n  apr batch --from tiny_llama.gguf --to quantized -- quantize {in} -o {out}.gguf --type q8_0\n  \
     apr batch --from sharded --to reports --jobs 2 -- check {in}\n\n\
     Exit codes: 75 the network or a disk failed: run it again; else the worst exit code of the inputs.";
 

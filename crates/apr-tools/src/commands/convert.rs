@@ -10,6 +10,7 @@ mod target;
 
 use std::path::{Path, PathBuf};
 
+use clap::value_parser;
 use foreign_format::Format as Foreign;
 use model_file::entries::{self, Entries};
 use st_core::{Dtype, WriteOptions};
@@ -22,7 +23,7 @@ use crate::args::glob::{Rename, Selection};
 use crate::args::{CompatArg, DequantizeArg, INPUT_HELP, LayoutArgs, PayloadArgs, VoidArg, WriteArgs};
 use crate::commands::key_or_part::KeyOrPart;
 use crate::detached::DetachedArgs;
-use crate::error::{CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
+use crate::error::{CODE_INTERNAL, CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
 use crate::input::{Copies, Format, Model, Rules};
 use crate::output::ending::Ending;
 use crate::output::rewrite::{self, Job, Plan};
@@ -48,7 +49,8 @@ const AFTER_HELP: &str = "Tensors are copied byte for byte, one chunk at a time,
     apr convert model.gguf plain.safetensors --dequantize f16\n  apr convert model.apr model2.safetensors\n  \
     apr convert published.safetensors checked.safetensors --key publisher.pub\n  \
     apr convert model.npy array.safetensors\n  apr convert model.safetensors arrays.npz\n  \
-    apr convert llama llama.gguf --type q4_k_m --dry-run\n\n\
+    apr convert llama llama.gguf --type q4_k_m --dry-run\n  \
+    apr convert sharded converted --recursive --format safetensors\n\n\
     Exit codes: 0 success, 2 OUT exists or has the extension of another format, nothing selected or the format cannot hold it, 3 invalid file, 4 corrupted or signed, 5 I/O, 6 another format or encrypted.";
 
 #[derive(Debug, clap::Args)]
@@ -59,6 +61,12 @@ pub(crate) struct Args {
     /// The new file, or `-` for standard output.
     #[arg(value_name = "OUT")]
     output: PathBuf,
+    /// IN is a folder: convert all files below it into the folder OUT, as `apr batch` does. Needs --format.
+    #[arg(long, requires = "format")]
+    recursive: bool,
+    /// With --recursive: files at once.
+    #[arg(long, value_name = "N", requires = "recursive", value_parser = value_parser!(u16).range(1..=256))]
+    jobs: Option<u16>,
     #[command(flatten)]
     target: TargetArgs,
     #[command(flatten)]
@@ -191,6 +199,10 @@ pub(crate) struct Request<'a> {
 ///
 /// If the input cannot be read, nothing is selected, or the output cannot be written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    if args.recursive {
+        // The command line became one of `apr batch`.
+        return Err(Failure::new(CODE_INTERNAL, "a folder is no single file"));
+    }
     let destination = Destination::new(&args.output);
     let target = Target::new(args.target, args.layout, &destination)?;
     let place = if target.is_gguf() { args.language.place(&args.input)? } else { None };

@@ -204,6 +204,25 @@ fn a_mixed_folder_is_reported_file_by_file_and_once() {
 }
 
 #[test]
+fn a_folder_is_converted_as_a_batch() {
+    let sandbox = Sandbox::empty();
+    zoo(&sandbox);
+    let line = "convert zoo out --recursive --jobs 2 --format safetensors --exclude mask";
+    let (exit, report) = json(&sandbox, line);
+    assert_eq!((exit, &report["schema"]), (3, &Value::from("apr.job/1")), "{report}");
+    let outputs = files(&sandbox, "out");
+    let expected = Path::new("sub/model.safetensors");
+    assert!(
+        outputs.contains_key(expected) && outputs.contains_key(Path::new("a.safetensors")),
+        "{outputs:?}"
+    );
+    let before = sandbox.listing();
+    assert!(json(&sandbox, line) == (exit, report) && sandbox.listing() == before);
+    let refused = apr(&sandbox, "convert zoo out --recursive");
+    assert!(refused.exit == 2 && refused.stderr.contains("--format"), "{refused:?}");
+}
+
+#[test]
 fn an_input_that_changed_is_refused_by_name() {
     let sandbox = Sandbox::with_models();
     for digest in ["", "--digest"] {
