@@ -56,7 +56,8 @@ impl ErrorReport {
 
 /// Compares values with their decoded forms, in pieces.
 ///
-/// Sums are `f64`, in the order of the elements: the report does not depend on how a tensor is split into pieces.
+/// Sums are `f64`, in the order of the elements: the report does not depend on how a tensor is split into pieces, unless parts have meters of
+/// their own ([`append`](Self::append)).
 ///
 /// ```
 /// use apr_quant::{Dtype, ErrorMeter, Quantizer};
@@ -140,6 +141,49 @@ impl ErrorMeter {
             self.add_piece(dtype, originals, head, bytes)?;
         }
         Ok(())
+    }
+
+    /// Adds what another meter has found in the values that follow: parts of a tensor can be compared at the same time. The last bits of
+    /// the figures depend on where the parts end.
+    ///
+    /// ```
+    /// # use apr_quant::{ErrorMeter, measure_error};
+    /// let (mut first, mut second) = (ErrorMeter::new(), ErrorMeter::new());
+    /// first.add(&[1.0, 2.0], &[1.0, 2.5])?;
+    /// second.add(&[4.0], &[4.25])?;
+    /// first.append(&second);
+    /// assert_eq!(first.report(), measure_error(&[1.0, 2.0, 4.0], &[1.0, 2.5, 4.25])?);
+    /// # Ok::<(), apr_quant::Error>(())
+    /// ```
+    pub fn append(&mut self, later: &Self) {
+        if self.finite == 0 {
+            self.origin = later.origin;
+        }
+        // Deviations from the first value here.
+        let (shift, count) = (later.origin - self.origin, later.finite as f64);
+        let shift = if later.finite == 0 { 0.0 } else { shift };
+        self.deviations += later.deviations + count * shift;
+        self.squared_deviations +=
+            later.squared_deviations + 2.0 * shift * later.deviations + count * shift * shift;
+        if let Some(element) = later.max_error_element
+            && (later.max_error > self.max_error || self.max_error_element.is_none())
+        {
+            (self.max_error, self.max_error_element) = (later.max_error, Some(self.count + element));
+        }
+        if let Some(ends) = later.at_ends {
+            let at_ends = self.at_ends.get_or_insert_default();
+            at_ends.saturated += ends.saturated;
+            at_ends.clipped += ends.clipped;
+        }
+        self.count += later.count;
+        self.finite += later.finite;
+        self.squared_errors += later.squared_errors;
+        self.squared_originals += later.squared_originals;
+        self.squared_decoded += later.squared_decoded;
+        self.products += later.products;
+        self.without_ends |= later.without_ends;
+        self.non_finite_originals += later.non_finite_originals;
+        self.non_finite_decoded += later.non_finite_decoded;
     }
 
     /// Report on the values so far.
@@ -248,6 +292,9 @@ pub fn measure_error(originals: &[f32], decoded: &[f32]) -> Result<ErrorReport, 
 
 #[cfg(test)]
 mod tests {
+    use std::vec;
+    use std::vec::Vec;
+
     use super::*;
     use crate::quantizer::Quantizer;
 
@@ -266,6 +313,42 @@ mod tests {
         let values = [1e9f32, 1e9 + 64.0, 1e9 + 128.0];
         let report = measure_error(&values, &values).unwrap();
         assert!((report.sigma - 64.0 * sqrt(2.0 / 3.0)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn parts_have_the_figures_of_the_whole() {
+        let value = |idx: u32| (idx.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 20) as f32 + 100.0;
+        let mut values: Vec<f32> = (0..4096).map(value).collect();
+        values[70] = f32::NAN;
+        let mut blocks = vec![0; 4096 / 32 * 34];
+        values[70] = 0.0;
+        Quantizer::new(Dtype::Q8_0).unwrap().quantize(&values, 4096, &mut blocks).unwrap();
+        values[70] = f32::NAN;
+        let of = |begin: usize, end: usize| {
+            let mut meter = ErrorMeter::new();
+            let blocks = &blocks[begin / 32 * 34..end / 32 * 34];
+            meter.add_blocks(Dtype::Q8_0, &values[begin..end], blocks).unwrap();
+            meter
+        };
+        let whole = of(0, 4096).report();
+        for ends in [vec![0, 4096], vec![0, 0, 64, 96, 4096], vec![0, 32, 64, 2048, 4096, 4096]] {
+            let mut all = ErrorMeter::new();
+            ends.windows(2).for_each(|ends| all.append(&of(ends[0], ends[1])));
+            let parts = all.report();
+            let near = |a: f64, b: f64| (a - b).abs() <= a.abs() * 1e-12;
+            assert!(near(whole.rmse, parts.rmse) && near(whole.sigma, parts.sigma), "{whole:?} {parts:?}");
+            assert!(near(whole.cosine, parts.cosine));
+            let figures = |report: &ErrorReport| {
+                (
+                    report.count,
+                    report.max_error_element,
+                    report.saturated,
+                    report.clipped,
+                    report.non_finite_originals,
+                )
+            };
+            assert_eq!(figures(&whole), figures(&parts));
+        }
     }
 
     #[test]

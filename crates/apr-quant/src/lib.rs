@@ -2,8 +2,11 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "std")]
+#[cfg(any(feature = "std", test))]
 extern crate std;
+
+#[cfg(feature = "rayon")]
+extern crate alloc;
 
 mod error;
 mod dtype;
@@ -40,7 +43,7 @@ pub use dtype::{byte_len, dtypes, is_decodable};
 pub use error::{Error, ErrorKind};
 pub use error_metrics::{ErrorMeter, ErrorReport, measure_error};
 #[cfg(feature = "rayon")]
-pub use parallel::dequantize_parallel;
+pub use parallel::{dequantize_parallel, pipelined};
 pub use quantizer::{Quantizer, dequantize, dequantize_on};
 pub use repack::{Repack, repack};
 pub use rows::NonFinite;
