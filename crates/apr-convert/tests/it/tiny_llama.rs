@@ -51,7 +51,7 @@ fn quantized(source: &[u8], options: &Options<'_>) -> Vec<u8> {
             piece.copy_from_slice(&bytes[offset as usize..][..piece.len()]);
             Ok(())
         };
-        let mut transcoder = Transcoder::new(from, to, spec.shape).unwrap();
+        let transcoder = Transcoder::new(from, to, spec.shape).unwrap();
         transcoder
             .run(read, |piece| {
                 out.extend_from_slice(piece.bytes);

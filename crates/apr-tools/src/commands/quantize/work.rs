@@ -51,7 +51,7 @@ impl<'a> Work<'a> {
         let Some(decision) = self.plan.decisions().get(decision_idx) else { return Ok(None) };
         let (spec, tensor) = (&self.specs[decision.tensor_idx], &self.copies.tensors[decision.tensor_idx]);
         let made = match self.transcoder(decision, spec)? {
-            Some(mut transcoder) => transcoder.run(|offset, piece| tensor.read(offset, piece), write),
+            Some(transcoder) => transcoder.run(|offset, piece| tensor.read(offset, piece), write),
             None => {
                 let copy = |chunk: &[u8]| write(Piece { bytes: chunk, consumed: chunk.len() as u64 });
                 tensor.stream(&mut Vec::new(), copy).map(|()| None)
@@ -70,7 +70,7 @@ impl<'a> Work<'a> {
         let rows = self.rows().map(|(decision, spec, tensor)| {
             progress.item(spec.name);
             let found = match self.transcoder(decision, spec)? {
-                Some(mut transcoder) => transcoder.estimate(|offset, piece| tensor.read(offset, piece)),
+                Some(transcoder) => transcoder.estimate(|offset, piece| tensor.read(offset, piece)),
                 None => Ok(None),
             };
             progress.advance(usize::try_from(tensor.byte_len()).unwrap_or(usize::MAX));
