@@ -15,8 +15,8 @@ use crate::tensors::input::Input;
 use crate::tensors::output::{Content, Output, Shift};
 use crate::tensors::view::View;
 
-/// Elements of a piece: a whole number of blocks of every type.
-const PIECE: u64 = 1 << 18;
+/// Elements of a piece: a whole number of blocks of every type, and in the cache of a core with what becomes of them.
+const PIECE: u64 = 1 << 16;
 
 /// Values that the type of a tensor does not have. The reference implementation does not mention them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,10 +31,33 @@ pub struct Flaws {
 #[derive(Debug, Default)]
 pub struct Producer {
     gatherer: Gatherer,
+    flaws: Flaws,
+    /// Of [`read`](Self::read).
+    piece: Piece,
+}
+
+/// A piece of an output: what was read for it, and what became of that.
+#[derive(Debug, Default)]
+struct Piece {
+    begin: u64,
+    len: u64,
     raw: Vec<u8>,
+    /// Where in `raw` the tensors that are stacked are; most have one.
+    parts: Vec<Part>,
     values: Vec<f32>,
     out: Vec<u8>,
     flaws: Flaws,
+}
+
+/// What a piece has of an input.
+#[derive(Debug)]
+struct Part {
+    input: usize,
+    /// First byte in `raw`, and the one after the last.
+    raw: (usize, usize),
+    /// Elements of the piece before it, and its own.
+    done: u64,
+    count: u64,
 }
 
 impl Producer {
@@ -51,7 +74,8 @@ impl Producer {
     }
 
     /// Makes an output. `read` fills a buffer with the bytes of a tensor of the files from an offset on, `write` takes the new
-    /// bytes with the number of elements that they are.
+    /// bytes with the number of elements that they are. Both are called on this thread; with the feature `rayon`, numbers are converted on the
+    /// threads of the current pool at the same time.
     ///
     /// # Errors
     ///
@@ -64,15 +88,18 @@ impl Producer {
         mut read: impl FnMut(usize, u64, &mut [u8]) -> Result<(), E>,
         mut write: impl FnMut(&[u8], u64) -> Result<(), E>,
     ) -> Result<(), E> {
+        let Self { gatherer, flaws, .. } = self;
         let count = output.count();
-        let mut begin = 0;
-        while begin < count {
-            let len = PIECE.min(count - begin);
-            self.piece(output, inputs, begin, len, &mut read)?;
-            write(&self.out, len)?;
-            begin += len;
-        }
-        Ok(())
+        let load = |number: u64, piece: &mut Piece| {
+            let begin = number * PIECE;
+            piece.load(output, inputs, (begin, PIECE.min(count - begin)), gatherer, &mut read)
+        };
+        let make = |_, piece: &mut Piece| piece.make(output, inputs);
+        let take = |_, piece: &mut Piece| {
+            flaws.add(piece.flaws);
+            write(&piece.out, piece.len)
+        };
+        in_order(count.div_ceil(PIECE), load, make, take)
     }
 
     /// Bytes of an output from an offset on; those of blocks begin and end with blocks.
@@ -88,147 +115,177 @@ impl Producer {
         out: &mut [u8],
         mut read: impl FnMut(usize, u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
+        let Self { gatherer, flaws, piece } = self;
         let (block_len, block_bytes) = (output.dtype.block_len() as u64, output.dtype.block_bytes());
         let mut begin = offset / block_bytes as u64 * block_len;
         for out in out.chunks_mut((PIECE / block_len) as usize * block_bytes) {
             let len = (out.len() / block_bytes) as u64 * block_len;
-            self.piece(output, inputs, begin, len, &mut read)?;
-            out.copy_from_slice(&self.out);
+            piece.load(output, inputs, (begin, len), gatherer, &mut read)?;
+            piece.make(output, inputs)?;
+            flaws.add(piece.flaws);
+            out.copy_from_slice(&piece.out);
             begin += len;
         }
         Ok(())
     }
+}
 
-    /// Elements of an output, encoded.
-    fn piece<E: From<Error>>(
+/// As `apr_quant::pipelined`.
+#[cfg(feature = "rayon")]
+use apr_quant::pipelined as in_order;
+
+/// One stage after the other, where there are no threads.
+#[cfg(not(feature = "rayon"))]
+fn in_order<T: Default, M, E: From<M>>(
+    count: u64,
+    mut load: impl FnMut(u64, &mut T) -> Result<(), E>,
+    make: impl Fn(u64, &mut T) -> Result<(), M>,
+    mut take: impl FnMut(u64, &mut T) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut piece = T::default();
+    (0..count).try_for_each(|number| {
+        load(number, &mut piece)?;
+        make(number, &mut piece)?;
+        take(number, &mut piece)
+    })
+}
+
+impl Flaws {
+    const fn add(&mut self, more: Self) {
+        self.overflowed += more.overflowed;
+        self.not_finite += more.not_finite;
+    }
+}
+
+impl Piece {
+    /// Reads what elements `begin..begin + len` of an output are made from.
+    fn load<E: From<Error>>(
         &mut self,
         output: &Output,
         inputs: &[Input],
-        begin: u64,
-        len: u64,
+        (begin, len): (u64, u64),
+        gatherer: &mut Gatherer,
         read: &mut impl FnMut(usize, u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.out.clear();
-        let bytes = len / output.dtype.block_len() as u64 * output.dtype.block_bytes() as u64;
-        // As many as a piece has.
-        self.out.resize(bytes as usize, 0);
-        let of_tensor = |error: Error| error.of(Subject::tensor(&output.name));
-        let (views, shift) = match &output.content {
-            Content::Constant(values) => {
-                let values = values.get(begin as usize..(begin + len) as usize).unwrap_or_default();
-                return Ok(self.encode(values.to_vec(), output.dtype).map_err(of_tensor)?);
-            }
+        (self.begin, self.len) = (begin, len);
+        self.raw.clear();
+        self.parts.clear();
+        match &output.content {
+            Content::Constant(_) => Ok(()),
             Content::Blocks { codes, scales } => {
-                return self.blocks(inputs, (codes, scales), begin, len, read);
+                let block_len = Dtype::MXFP4.block_len() as u64;
+                let (first, count) = (begin / block_len, len / block_len);
+                self.gather(codes, inputs, (0, first * CODES as u64, count * CODES as u64), gatherer, read)?;
+                self.gather(scales, inputs, (0, first, count), gatherer, read)
             }
-            Content::Views { views, shift } => (views, *shift),
-        };
-        // Tensors that are stacked may have different types; most have one.
-        let mut done = 0;
-        let mut first = 0;
-        for view in views {
-            let count = view.count();
-            let from = (begin + done).max(first);
-            if from < first + count && done < len {
-                let part = (first + count - from).min(len - done);
-                let Some(input) = inputs.get(view.source()) else { continue };
-                self.raw.clear();
-                self.raw.resize(part as usize * input.stored_dtype().block_bytes(), 0);
-                self.gatherer.gather(view, input, from - first, &mut self.raw, read)?;
-                self.convert(input, shift, output.dtype, done, part).map_err(of_tensor)?;
-                done += part;
+            Content::Views { views, .. } => {
+                let mut done = 0;
+                let mut first = 0;
+                for view in views {
+                    let count = view.count();
+                    let from = (begin + done).max(first);
+                    if from < first + count && done < len {
+                        let part = (first + count - from).min(len - done);
+                        self.gather(view, inputs, (done, from - first, part), gatherer, read)?;
+                        done += part;
+                    }
+                    first += count;
+                }
+                Ok(())
             }
-            first += count;
         }
+    }
+
+    /// Reads elements of a view.
+    fn gather<E: From<Error>>(
+        &mut self,
+        view: &View,
+        inputs: &[Input],
+        (done, first, count): (u64, u64, u64),
+        gatherer: &mut Gatherer,
+        read: &mut impl FnMut(usize, u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(input) = inputs.get(view.source()) else { return Ok(()) };
+        let begin = self.raw.len();
+        let end = begin + count as usize * input.stored_dtype().block_bytes();
+        // No more than a piece has.
+        self.raw.resize(end, 0);
+        gatherer.gather(view, input, first, &mut self.raw[begin..], read)?;
+        self.parts.push(Part { input: view.source(), raw: (begin, end), done, count });
         Ok(())
     }
 
-    /// Blocks of MXFP4 with their codes in the order of ggml: the first half of them in the lower bits.
-    fn blocks<E: From<Error>>(
-        &mut self,
-        inputs: &[Input],
-        (codes, scales): (&View, &View),
-        begin: u64,
-        len: u64,
-        read: &mut impl FnMut(usize, u64, &mut [u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        const CODES: usize = 16;
-        let block_len = Dtype::MXFP4.block_len() as u64;
-        let (first, count) = (begin / block_len, len / block_len);
-        let (Some(of_codes), Some(of_scales)) = (inputs.get(codes.source()), inputs.get(scales.source()))
-        else {
-            return Ok(());
+    /// Makes the elements.
+    fn make(&mut self, output: &Output, inputs: &[Input]) -> Result<(), Error> {
+        let (begin, len) = (self.begin as usize, self.len as usize);
+        let bytes = len / output.dtype.block_len() * output.dtype.block_bytes();
+        self.out.clear();
+        self.out.resize(bytes, 0);
+        self.flaws = Flaws::default();
+        let made = match &output.content {
+            Content::Constant(values) => {
+                let values = values.get(begin..begin + len).unwrap_or_default();
+                encode(values, output.dtype, &mut self.out).map(|flaws| self.flaws = flaws)
+            }
+            Content::Blocks { .. } => {
+                self.blocks();
+                Ok(())
+            }
+            Content::Views { shift, .. } => self.convert(inputs, *shift, output.dtype),
         };
-        self.raw.clear();
-        self.raw.resize(count as usize * (CODES + 1), 0);
-        let (raw_codes, raw_scales) = self.raw.split_at_mut(count as usize * CODES);
-        self.gatherer.gather(codes, of_codes, first * CODES as u64, raw_codes, read)?;
-        self.gatherer.gather(scales, of_scales, first, raw_scales, read)?;
+        made.map_err(|error| error.of(Subject::tensor(&output.name)))
+    }
+
+    /// Blocks of MXFP4 with their codes in the order of ggml: the first half of them in the lower bits.
+    fn blocks(&mut self) {
+        let [codes, scales] = &self.parts[..] else { return };
+        let bytes = |part: &Part| self.raw.get(part.raw.0..part.raw.1).unwrap_or_default();
+        let codes = bytes(codes).as_chunks::<CODES>().0;
         let (out, _) = self.out.as_chunks_mut::<{ CODES + 1 }>();
-        for ((out, codes), scale) in out.iter_mut().zip(raw_codes.as_chunks::<CODES>().0).zip(&*raw_scales) {
+        for ((out, codes), scale) in out.iter_mut().zip(codes).zip(bytes(scales)) {
             out[0] = *scale;
             for (idx, place) in out[1..].iter_mut().enumerate() {
                 let code = |idx: usize| codes[idx / 2] >> (idx % 2 * 4) & 15;
                 *place = code(idx) | code(idx + CODES) << 4;
             }
         }
-        Ok(())
     }
 
-    /// Turns `raw` into elements `done..done + count` of the piece.
-    fn convert(
-        &mut self,
-        input: &Input,
-        shift: Shift,
-        to: Dtype,
-        done: u64,
-        count: u64,
-    ) -> Result<(), Error> {
-        let from = input.stored_dtype();
+    /// Turns what was read into elements of the new type.
+    fn convert(&mut self, inputs: &[Input], shift: Shift, to: Dtype) -> Result<(), Error> {
+        let Self { raw, parts, values, out, flaws, .. } = self;
         let (block_len, block_bytes) = (to.block_len() as u64, to.block_bytes());
-        let place = (done / block_len) as usize * block_bytes;
-        if from == to && shift == Shift::None {
-            if let Some(out) = self.out.get_mut(place..place + self.raw.len()) {
-                out.copy_from_slice(&self.raw);
+        for Part { input, raw: (begin, end), done, count } in parts {
+            let (Some(input), Some(raw)) = (inputs.get(*input), raw.get(*begin..*end)) else { continue };
+            let place = (*done / block_len) as usize * block_bytes;
+            let bytes = (*count / block_len) as usize * block_bytes;
+            let Some(out) = out.get_mut(place..place + bytes) else { continue };
+            let from = input.stored_dtype();
+            if from == to && shift == Shift::None {
+                out.copy_from_slice(raw);
                 numbers::quiet(to, out);
+                continue;
             }
-            return Ok(());
+            values.clear();
+            values.resize(*count as usize, 0.0);
+            numbers::decode(from, raw, values)?;
+            numbers::add(input.dtype(), shift, values)?;
+            flaws.add(encode(values, to, out)?);
         }
-        self.values.clear();
-        self.values.resize(count as usize, 0.0);
-        numbers::decode(from, &self.raw, &mut self.values)?;
-        numbers::add(input.dtype(), shift, &mut self.values)?;
-        let mut out = core::mem::take(&mut self.out);
-        let values = core::mem::take(&mut self.values);
-        let bytes = (count / block_len) as usize * block_bytes;
-        let encoded = match out.get_mut(place..place + bytes) {
-            Some(out) => self.encode_into(&values, to, out),
-            None => Ok(()),
-        };
-        (self.out, self.values) = (out, values);
-        encoded
-    }
-
-    fn encode(&mut self, values: Vec<f32>, to: Dtype) -> Result<(), Error> {
-        let mut out = core::mem::take(&mut self.out);
-        let encoded = self.encode_into(&values, to, &mut out);
-        self.out = out;
-        encoded
-    }
-
-    fn encode_into(&mut self, values: &[f32], to: Dtype, out: &mut [u8]) -> Result<(), Error> {
-        let (overflowed, not_finite) = numbers::beyond(to, values);
-        self.flaws.overflowed += overflowed;
-        self.flaws.not_finite += not_finite;
-        let mut quantizer = Quantizer::new(to)?;
-        // Blocks of what is not finite have no bytes that the reference implementation writes everywhere.
-        if !to.is_quantized() || not_finite == 0 {
-            quantizer = quantizer.non_finite(NonFinite::AsReference);
-        }
-        #[cfg(feature = "rayon")]
-        quantizer.quantize_parallel(values, values.len(), out)?;
-        #[cfg(not(feature = "rayon"))]
-        quantizer.quantize(values, values.len(), out)?;
         Ok(())
     }
+}
+
+/// Bytes of the codes of a block of MXFP4.
+const CODES: usize = 16;
+
+fn encode(values: &[f32], to: Dtype, out: &mut [u8]) -> Result<Flaws, Error> {
+    let (overflowed, not_finite) = numbers::beyond(to, values);
+    let mut quantizer = Quantizer::new(to)?;
+    // Blocks of what is not finite have no bytes that the reference implementation writes everywhere.
+    if !to.is_quantized() || not_finite == 0 {
+        quantizer = quantizer.non_finite(NonFinite::AsReference);
+    }
+    quantizer.quantize(values, values.len(), out)?;
+    Ok(Flaws { overflowed, not_finite })
 }

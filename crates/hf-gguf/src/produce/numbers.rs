@@ -16,12 +16,7 @@ pub(super) fn decode(dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Result<(), 
         Dtype::Bool | Dtype::U8 => each(bytes, out, f32::from),
         Dtype::F8E4M3 => each(bytes, out, e4m3),
         Dtype::F8E5M2 => each(bytes, out, e5m2),
-        _ => {
-            #[cfg(feature = "rayon")]
-            apr_quant::dequantize_parallel(dtype, bytes, out)?;
-            #[cfg(not(feature = "rayon"))]
-            dequantize(dtype, bytes, out)?;
-        }
+        _ => dequantize(dtype, bytes, out)?,
     }
     Ok(())
 }
