@@ -60,6 +60,40 @@ fn scan() {
 }
 
 #[test]
+fn jobs() {
+    let sandbox = Sandbox::with_models();
+    // The digits of a job depend on the times of its inputs.
+    let time = std::time::UNIX_EPOCH + core::time::Duration::from_secs(1_000_000_000);
+    for name in ["model.safetensors", "broken.safetensors"] {
+        fs::File::options().write(true).open(sandbox.path(name)).unwrap().set_modified(time).unwrap();
+    }
+    let plan = [
+        &["plan", "-o", "job.json", "--from", "model.safetensors", "--from", "broken.safetensors"][..],
+        &["--to", "out", "--", "convert", "{in}", "{out}.safetensors", "--align", "64"],
+    ]
+    .concat();
+    let plan_json = [&["--json"], &plan[..]].concat();
+    let cases: [(&str, &[&str]); 13] = [
+        ("job-plan-json", &plan_json),
+        ("job-plan", &plan),
+        ("job-status", &["status", "job.json"]),
+        ("job-status-json", &["status", "job.json", "--json"]),
+        ("job-finish-early", &["finish", "job.json"]),
+        ("job-run", &["run-task", "job.json", "0"]),
+        ("job-run-json", &["run-task", "job.json", "0", "--json"]),
+        ("job-run-no-such", &["run-task", "job.json", "1"]),
+        ("job-finish", &["finish", "job.json"]),
+        ("job-finish-json", &["finish", "job.json", "--json"]),
+        ("job-abort-json", &["abort", "job.json", "--json"]),
+        ("job-abort", &["abort", "job.json"]),
+        ("job-refused", &["batch", "--from", "model.apr", "--to", "out", "--", "train", "{in}"]),
+    ];
+    for (name, args) in cases {
+        check(name, args, &sandbox.run(args));
+    }
+}
+
+#[test]
 fn apr_files() {
     run(&[
         ("apr1-inspect", &["model.apr"]),
