@@ -52,12 +52,9 @@ pub(crate) fn end(
     if !missing.is_empty() {
         let shown: Vec<String> = missing.iter().take(20).map(ToString::to_string).collect();
         let more = if missing.len() > shown.len() { ", ..." } else { "" };
-        let what = format!("{} of the job are not done", plural(missing.len() as u64, "task"));
-        return Err(Failure::new(CODE_TASKS_MISSING, what).because(format!(
-            "of {}: {}{more}",
-            plan.tasks(),
-            shown.join(", ")
-        )));
+        let what = format!("{} of {} are missing", missing.len(), plural(plan.tasks() as u64, "task"));
+        return Err(Failure::new(CODE_TASKS_MISSING, what)
+            .because(format!("there are no records of {}{more}", shown.join(", "))));
     }
     let records = (0..plan.tasks()).filter_map(|task| store.record(task).transpose());
     let records = records.collect::<Result<Vec<Record>, Failure>>()?;

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         (missing, false) => {
             let shown: Vec<String> = missing.iter().take(SHOWN).map(ToString::to_string).collect();
             let more = if missing.len() > SHOWN { ", ..." } else { "" };
-            format!(", missing: {}{more}", shown.join(", "))
+            format!("; missing: {}{more}", shown.join(", "))
         }
     };
     let tasks = plural(plan.tasks() as u64, "task");
