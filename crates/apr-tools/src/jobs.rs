@@ -2,6 +2,7 @@
 
 mod attempt;
 mod files;
+mod index;
 mod inputs;
 mod outcome;
 mod plan;

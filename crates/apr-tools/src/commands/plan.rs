@@ -43,6 +43,9 @@ pub(crate) struct JobArgs {
     /// Size of the inputs of a task.
     #[arg(long, value_name = "SIZE", default_value = "512MiB")]
     task_size: String,
+    /// Each shard of a set is an input, and the outputs get an index: for outputs in safetensors.
+    #[arg(long)]
+    by_shard: bool,
     /// Leave out inputs whose output is there.
     #[arg(long, conflicts_with = "force")]
     skip_existing: bool,
@@ -77,6 +80,7 @@ impl JobArgs {
                 list: self.list.as_deref(),
                 selection: &self.paths,
                 digests: if self.digest { Digests::Compute } else { Digests::Leave },
+                by_shard: self.by_shard,
                 to: &self.to,
             },
             task_size: parse_size(&self.task_size)?,

@@ -39,24 +39,36 @@ impl Input {
     }
 }
 
+/// A set of shards whose shards are inputs of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Set {
+    /// Path of its index below the place that was named.
+    pub(super) path: String,
+    /// Paths of its shards there.
+    pub(super) shards: Vec<String>,
+}
+
 /// Where inputs come from.
 pub(crate) struct Sources<'a> {
     pub(crate) places: &'a [PathBuf],
     pub(crate) list: Option<&'a Path>,
     pub(crate) selection: &'a PathSelection,
     pub(crate) digests: Digests,
+    /// Whether each shard of a set is an input, and the set gets a new index.
+    pub(crate) by_shard: bool,
     /// The folder of the outputs, which is left out.
     pub(crate) to: &'a Path,
 }
 
 impl Sources<'_> {
-    /// Finds the inputs, by path.
+    /// Finds the inputs, by path, and the sets of which they are shards.
     ///
     /// # Errors
     ///
     /// If a place cannot be listed, a path is not Unicode, or there are none.
-    pub(super) fn find(&self, template: &Template) -> Result<Vec<Input>, Failure> {
-        let mut found = Found { sources: self, template, inputs: Vec::new() };
+    pub(super) fn find(&self, template: &Template) -> Result<(Vec<Input>, Vec<Set>), Failure> {
+        let mut found = Found { sources: self, template, inputs: Vec::new(), sets: Vec::new() };
         for place in self.places {
             found.add(place)?;
         }
@@ -71,12 +83,12 @@ impl Sources<'_> {
                 found.add_listed(Path::new(line))?;
             }
         }
-        let inputs = found.inputs;
+        let Found { inputs, sets, .. } = found;
         if inputs.is_empty() {
             let failure = Failure::new(CODE_USAGE, "there are no inputs");
             return Err(failure.help("--from names files or folders; --include and --exclude may leave none"));
         }
-        Ok(inputs)
+        Ok((inputs, sets))
     }
 }
 
@@ -84,6 +96,7 @@ struct Found<'s> {
     sources: &'s Sources<'s>,
     template: &'s Template,
     inputs: Vec<Input>,
+    sets: Vec<Set>,
 }
 
 impl Found<'_> {
@@ -145,13 +158,19 @@ impl Found<'_> {
                 }
             }
             names.sort_unstable();
-            let mut members = BTreeSet::new();
-            if self.template.takes_sets() {
-                for index in names.iter().filter(|name| name.ends_with(INDEX)) {
-                    members.extend(shards(&folder.join(index)));
+            let mut left_out = BTreeSet::new();
+            let takes_sets = self.template.takes_sets();
+            for index in names.iter().filter(|name| takes_sets && name.ends_with(INDEX)) {
+                let shards = shards(&folder.join(index));
+                if self.sources.by_shard {
+                    let shards = shards.iter().map(|name| path(name)).collect();
+                    self.sets.push(Set { path: path(index), shards });
+                    left_out.insert(index.clone());
+                } else {
+                    left_out.extend(shards);
                 }
             }
-            for name in names.iter().filter(|name| !members.contains(*name)) {
+            for name in names.iter().filter(|name| !left_out.contains(*name)) {
                 self.add_file(&folder.join(name), &path(name))?;
             }
         }

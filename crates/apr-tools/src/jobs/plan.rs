@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::attempt;
 use super::files::text;
-use super::inputs::{Input, Sources};
+use super::inputs::{Input, Set, Sources};
 use super::record::Store;
 use super::template::{Template, Values};
 use crate::error::{CODE_OUTPUT_EXISTS, CODE_PLAN, CODE_USAGE, Failure};
@@ -48,6 +48,9 @@ pub(crate) struct Plan {
     to: String,
     force: bool,
     inputs: Vec<Input>,
+    /// Sets that get an index at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    sets: Vec<Set>,
     tasks: Vec<Task>,
 }
 
@@ -71,7 +74,12 @@ impl Plan {
     /// not in its way.
     pub(crate) fn new(request: Request<'_>) -> Result<Self, Failure> {
         let Request { command, sources, task_size, overwrite, skip_existing } = request;
-        let mut inputs = sources.find(&command)?;
+        let (mut inputs, sets) = sources.find(&command)?;
+        if sources.by_shard && (sets.is_empty() || command.divides() || skip_existing) {
+            let what = "--by-shard is for sets of shards that become sets of shards, all of them";
+            return Err(Failure::new(CODE_USAGE, what)
+                .help("--from names a folder with an index, and no input is left out"));
+        }
         if skip_existing {
             let is_there = |path: String| sources.to.join(path).symlink_metadata().is_ok();
             inputs.retain(|input| {
@@ -92,6 +100,7 @@ impl Plan {
             to: text(sources.to)?,
             force: overwrite == Overwrite::Replace,
             inputs,
+            sets,
             tasks,
         };
         plan.job = plan.digits()?;
@@ -126,7 +135,9 @@ impl Plan {
         plan.command.check()?;
         let is_inside = |range: &Range<usize>| range.start < range.end && range.end <= plan.inputs.len();
         let tasks = plan.tasks.iter().map(Task::range);
-        let paths = plan.inputs.iter().all(|input| is_below(&input.path));
+        let mut paths =
+            plan.inputs.iter().map(|input| &input.path).chain(plan.sets.iter().map(|set| &set.path));
+        let paths = paths.all(|path| is_below(path));
         match tasks.clone().all(|range| is_inside(&range)) && paths {
             true => Ok(plan),
             false => Err(refused("a task or an input of the plan leads out of it".to_owned())),
@@ -162,6 +173,11 @@ impl Plan {
 
     pub(super) const fn overwrite(&self) -> Overwrite {
         if self.force { Overwrite::Replace } else { Overwrite::Refuse }
+    }
+
+    /// The inputs, in the order of the results of their tasks, and the sets of which they are shards.
+    pub(super) fn sets(&self) -> (&[Input], &[Set]) {
+        (&self.inputs, &self.sets)
     }
 
     pub(crate) fn tasks(&self) -> usize {

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use super::index;
 use super::outcome::OutputFile;
 use super::plan::Plan;
 use super::record::{Record, Store};
@@ -49,6 +50,7 @@ pub(crate) fn finish(plan: &Plan, records: &[Record], verification: Verification
     for folder in folders {
         durable_file::sync_dir(&folder)?;
     }
+    index::write(plan, records)?;
     store.set_done()?;
     store.remove_attempts()
 }

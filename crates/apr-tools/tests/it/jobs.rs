@@ -204,6 +204,24 @@ fn a_mixed_folder_is_reported_file_by_file_and_once() {
 }
 
 #[test]
+fn shards_become_shards_with_an_index() {
+    let sandbox = Sandbox::with_models();
+    let whole = "batch --from sharded --to whole -- convert {in} {out}.safetensors";
+    assert_eq!(apr(&sandbox, whole).exit, 0);
+    let line =
+        "batch --from sharded --to out --by-shard --task-size 1 -- convert {in} {out}.safetensors --align 64";
+    let (exit, report) = json(&sandbox, line);
+    assert!(exit == 0 && report["tasks"].as_u64().unwrap() > 1, "{report}");
+    assert_eq!(apr(&sandbox, "check out").exit, 0);
+    let diff = apr(&sandbox, "diff whole/model.safetensors out/model.safetensors.index.json");
+    assert_eq!(diff.exit, 0, "{diff:?}");
+    let before = sandbox.listing();
+    assert!(json(&sandbox, line) == (0, report) && sandbox.listing() == before);
+    let single = apr(&sandbox, "plan -o x.json --from model.apr --to x --by-shard -- check {in}");
+    assert!(single.exit == 2 && single.stderr.contains("--by-shard"), "{single:?}");
+}
+
+#[test]
 fn a_folder_is_converted_as_a_batch() {
     let sandbox = Sandbox::empty();
     zoo(&sandbox);
