@@ -105,7 +105,7 @@ impl<'a> Summary<'a> {
         let mut text = Vec::new();
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("json") => {
-                report::write(&mut text, self).map_err(|error| Failure::io("write", path, &error))?
+                report::write(&mut text, self).map_err(|error| Failure::io("write", path, &error))?;
             }
             Some("csv") => text.extend(self.csv().into_bytes()),
             _ => {
