@@ -110,7 +110,8 @@ struct Authorship {
 }
 
 /// The keys of authorship and sampling, in order: from what the caller says, the front matter of README.md, `_name_or_path` of
-/// `config.json`, and the name of the folder. `parameters` are the elements of the model, for its size.
+/// `config.json`, and the name of the folder. `parameters` are the elements of the model, for its size; `total` is their number, negative
+/// for an adapter, which has no size.
 ///
 /// # Errors
 ///
@@ -120,8 +121,8 @@ pub(crate) fn authorship(
     texts: &Texts,
     options: AuthorshipOptions<'_>,
     parameters: &ParameterCount,
+    total: i64,
 ) -> Result<Keys, Error> {
-    let total = i64::try_from(parameters.total).unwrap_or(i64::MAX);
     let metadata = match options.metadata {
         Some(bytes) => object(METADATA, Json::from_bytes(METADATA, bytes)?)?,
         None => Object::default(),

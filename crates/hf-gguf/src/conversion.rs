@@ -23,7 +23,7 @@ use crate::texts::Texts;
 use crate::tokenizer::Tokenizer;
 
 /// The version of the blocks that `general.quantization_version` states.
-const BLOCKS_VERSION: u32 = 2;
+pub(crate) const BLOCKS_VERSION: u32 = 2;
 
 /// `general.file_type` of a file with blocks of MXFP4 beside floats.
 const MXFP4_FILE: u32 = 38;
@@ -52,17 +52,19 @@ pub struct Options {
     pub metadata: Option<Vec<u8>>,
 }
 
-/// A model folder as a GGUF file: its keys, and its tensors with what they are made from.
+/// A model folder, or an adapter, as a GGUF file: its keys, and its tensors with what they are made from.
 #[derive(Clone, Debug)]
 pub struct Conversion {
-    keys: Keys,
-    outputs: Vec<Output>,
-    inputs: Vec<Input>,
+    pub(crate) keys: Keys,
+    pub(crate) outputs: Vec<Output>,
+    pub(crate) inputs: Vec<Input>,
     /// Number of the file and of the tensor in it, of each tensor that is read.
-    sources: Vec<(usize, usize)>,
-    output_type: OutputType,
-    parameters: ParameterCount,
-    notes: Vec<&'static str>,
+    pub(crate) sources: Vec<(usize, usize)>,
+    pub(crate) output_type: OutputType,
+    pub(crate) parameters: ParameterCount,
+    pub(crate) notes: Vec<&'static str>,
+    /// What is to be known about an adapter.
+    pub(crate) remarks: Vec<&'static str>,
 }
 
 impl Conversion {
@@ -106,7 +108,8 @@ impl Conversion {
         keys.append(early_keys);
         keys.set("general.type", "model");
         let own = AuthorshipOptions { metadata: options.metadata.as_deref(), name: options.name.as_deref() };
-        keys.append(authorship(texts, own, &parameters)?);
+        let total = i64::try_from(parameters.total).unwrap_or(i64::MAX);
+        keys.append(authorship(texts, own, &parameters, total)?);
         let is_mxfp4 = config.quantization_method() == Some(MXFP4);
         let file_type = match output_type {
             OutputType::F32 | OutputType::F16 | OutputType::Bf16 if is_mxfp4 => MXFP4_FILE,
@@ -127,6 +130,7 @@ impl Conversion {
             output_type,
             parameters,
             notes: note.into_iter().chain(notes).collect(),
+            remarks: Vec::new(),
         })
     }
 
@@ -172,6 +176,12 @@ impl Conversion {
         &self.notes
     }
 
+    /// What is left out of an adapter, or is not applied by programs that load it.
+    #[must_use]
+    pub fn remarks(&self) -> &[&'static str] {
+        &self.remarks
+    }
+
     /// The file, without its data: tensors are in the order of [`outputs`](Self::outputs).
     ///
     /// # Errors
@@ -188,7 +198,7 @@ impl Conversion {
 }
 
 /// The type of the first matrix that has 16 bits.
-fn guessed<'i>(mut inputs: impl Iterator<Item = &'i Input>) -> OutputType {
+pub(crate) fn guessed<'i>(mut inputs: impl Iterator<Item = &'i Input>) -> OutputType {
     let found = inputs.find_map(|input| match input.values {
         _ if input.shape.len() < 2 => None,
         Values::Stored { dtype: Dtype::Bf16, .. } => Some(OutputType::Bf16),

@@ -17,6 +17,8 @@ const CONFIG: &str =
     "compare config.json with the one that the publisher of the model has, and fetch it again";
 const TOKENIZER: &str = "fetch all files of the tokenizer again, from one revision of the model";
 
+const MERGE: &str = "merge the adapter into its model with the program that trained it (in PEFT `merge_and_unload`), and convert the result";
+
 located_error::errors! {
     /// Why a folder is not converted. The offset is that of a byte in the file that the message names.
     #[derive(Clone, PartialEq)]
@@ -199,6 +201,40 @@ located_error::errors! {
         } = "hg-group-shape" (Invalid),
             "tensors of the group {} have different shapes", Quoted(part)
             => FETCH;
+        /// An adapter is of a kind that GGUF files have no form for, or that changes more than matrices.
+        Adapter {
+            /// The kind.
+            what: &'static str,
+        } = "hg-adapter" (Unsupported),
+            "adapter_config.json: {what} cannot be converted"
+            => MERGE;
+        /// A tensor of an adapter is no factor of a change of a matrix that the model has.
+        AdapterTensor {
+            /// What it is.
+            what: &'static str,
+        } = "hg-adapter-tensor" (Unsupported),
+            "the tensor is {what}, and GGUF files of adapters have factors of matrices alone"
+            => MERGE;
+        /// A tensor of an adapter is a factor of a change of a matrix, and the other one is missing.
+        AdapterPair {
+            /// The other one.
+            missing: &'static str,
+        } = "hg-adapter-pair" (Invalid),
+            "the adapter has no {missing} for this matrix"
+            => FETCH;
+        /// The factors of a change of a matrix are not two matrices of one rank.
+        AdapterRank {
+            /// The shape of the first.
+            a: Box<str>,
+            /// The shape of the second.
+            b: Box<str>,
+        } = "hg-adapter-rank" (Invalid),
+            "expected factors [rank, columns] and [rows, rank] below 2^31, found {a} and {b}"
+            => FETCH;
+        /// The matrix that an adapter changes becomes tensors whose change has no factors.
+        AdapterChange = "hg-adapter-change" (Unsupported),
+            "the change of this matrix has no factors in the form that it has in GGUF files"
+            => MERGE;
         /// An id of a token is not below the number of tokens that the model has.
         TokenId {
             /// The file.

@@ -46,26 +46,40 @@ pub enum PartFormat {
     Pickle,
 }
 
+/// What the files hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whole {
+    /// A model.
+    Model,
+    /// What an adapter adds to one.
+    Adapter,
+}
+
 impl PartFormat {
     /// Name of the index of such files.
-    const fn index(self) -> &'static str {
-        match self {
-            Self::SafeTensors => "model.safetensors.index.json",
-            Self::Pickle => "pytorch_model.bin.index.json",
+    const fn index(self, whole: Whole) -> &'static str {
+        match (whole, self) {
+            (Whole::Model, Self::SafeTensors) => "model.safetensors.index.json",
+            (Whole::Model, Self::Pickle) => "pytorch_model.bin.index.json",
+            (Whole::Adapter, Self::SafeTensors) => "adapter_model.safetensors.index.json",
+            (Whole::Adapter, Self::Pickle) => "adapter_model.bin.index.json",
         }
     }
 
-    const fn affixes(self) -> (&'static str, &'static str) {
-        match self {
-            Self::SafeTensors => ("model", ".safetensors"),
-            Self::Pickle => ("pytorch_model", ".bin"),
+    const fn affixes(self, whole: Whole) -> (&'static str, &'static str) {
+        match (whole, self) {
+            (Whole::Model, Self::SafeTensors) => ("model", ".safetensors"),
+            (Whole::Model, Self::Pickle) => ("pytorch_model", ".bin"),
+            (Whole::Adapter, Self::SafeTensors) => ("adapter_model", ".safetensors"),
+            (Whole::Adapter, Self::Pickle) => ("adapter_model", ".bin"),
         }
     }
 }
 
-/// The files that hold the tensors of a model, in order.
+/// The files that hold the tensors of a model, or of an adapter of one, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
+    whole: Whole,
     /// Their format.
     pub format: PartFormat,
     /// Their names.
@@ -75,48 +89,78 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Finds the files among the names of the files of the folder: those of the index, else all that are called as such files are.
+    /// Finds the files of a model among the names of the files of the folder: those of the index, else all that are called as such
+    /// files are.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::NoTensors`]; [`ErrorKind::MissingFile`] for a file of the index that the folder does not have;
     /// [`ErrorKind::Json`], [`ErrorKind::NotUtf8`] and [`ErrorKind::Index`] for an index that is none.
     pub fn find<'f>(texts: &Texts, files: impl IntoIterator<Item = &'f str>) -> Result<Self, Error> {
+        Self::of(Whole::Model, texts, files)?.ok_or_else(|| ErrorKind::NoTensors.into())
+    }
+
+    /// Finds the files of an adapter: those of the index, else the one that is called as a single file is, else all that are called
+    /// as such files are.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`find`](Self::find), with [`ErrorKind::MissingFile`] in place of [`ErrorKind::NoTensors`].
+    pub fn find_adapter<'f>(texts: &Texts, files: impl IntoIterator<Item = &'f str>) -> Result<Self, Error> {
+        const FILES: &str = "adapter_model.safetensors or adapter_model.bin";
+        let missing = || ErrorKind::MissingFile { file: FILES.into() }.into();
+        Self::of(Whole::Adapter, texts, files)?.ok_or_else(missing)
+    }
+
+    /// `None` if there are no files.
+    fn of<'f>(
+        whole: Whole,
+        texts: &Texts,
+        files: impl IntoIterator<Item = &'f str>,
+    ) -> Result<Option<Self>, Error> {
         let files: BTreeSet<&str> = files.into_iter().collect();
         let named = |format: PartFormat| {
-            let (prefix, suffix) = format.affixes();
+            let (prefix, suffix) = format.affixes(whole);
             files.iter().copied().filter(move |name| name.starts_with(prefix) && name.ends_with(suffix))
         };
         let is_safe = named(PartFormat::SafeTensors).next().is_some()
-            || texts.get(PartFormat::SafeTensors.index()).is_some();
+            || texts.get(PartFormat::SafeTensors.index(whole)).is_some();
         let format = if is_safe { PartFormat::SafeTensors } else { PartFormat::Pickle };
-        let index = texts.get(format.index()).map(|bytes| read_index(format.index(), bytes)).transpose()?;
-        let parts: Vec<String> = match &index {
+        let index = format.index(whole);
+        let names = texts.get(index).map(|bytes| read_index(index, bytes)).transpose()?;
+        let (prefix, suffix) = format.affixes(whole);
+        let is_single =
+            |name: &str| name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(suffix)) == Some("");
+        let parts: Vec<String> = match &names {
+            // Models are read as the reference implementation reads them: all files.
+            None if whole == Whole::Adapter && named(format).any(is_single) => {
+                named(format).filter(|name| is_single(name)).map(Into::into).collect()
+            }
             None => named(format).map(Into::into).collect(),
-            Some(index) => {
-                let names: BTreeSet<&String> = index.values().collect();
-                names.into_iter().cloned().collect()
+            Some(names) => {
+                let files: BTreeSet<&String> = names.values().collect();
+                files.into_iter().cloned().collect()
             }
         };
         if parts.is_empty() {
-            return Err(ErrorKind::NoTensors.into());
+            return Ok(None);
         }
         if parts.len() > MAX_PARTS {
-            let (file, what) = (format.index().into(), "it names more than 4,096 files");
-            return Err(ErrorKind::Index { file, what }.into());
+            let what = "it names more than 4,096 files";
+            return Err(ErrorKind::Index { file: index.into(), what }.into());
         }
         if let Some(missing) = parts.iter().find(|name| !files.contains(name.as_str())) {
             return Err(ErrorKind::MissingFile { file: missing.as_str().into() }.into());
         }
-        Ok(Self { format, files: parts, index })
+        Ok(Some(Self { whole, format, files: parts, index: names }))
     }
 
     /// Files in order, without an index.
     pub(crate) const fn of_files(format: PartFormat, files: Vec<String>) -> Self {
-        Self { format, files, index: None }
+        Self { whole: Whole::Model, format, files, index: None }
     }
 
-    /// The tensors in order, with the number of the file and that of the tensor in it, from the tables of the files in order.
+    /// The tensors in order (those of adapters in the order of the tables), with the number of the file and that of the tensor in it, from the tables of the files in order.
     ///
     /// # Errors
     ///
@@ -130,7 +174,7 @@ impl Parts {
         for (part, table) in tables.iter().enumerate() {
             let begin = all.len();
             all.extend(table.iter().enumerate().map(|(idx, tensor)| (part, idx, tensor)));
-            if self.format == PartFormat::SafeTensors {
+            if self.format == PartFormat::SafeTensors && self.whole == Whole::Model {
                 all[begin..].sort_by_key(|(_, _, tensor)| &tensor.name);
             }
         }
@@ -140,7 +184,7 @@ impl Parts {
                 return refused(ErrorKind::DuplicateTensor);
             }
             if self.index.as_ref().is_some_and(|index| !index.contains_key(&tensor.name)) {
-                return refused(ErrorKind::TensorNotIndexed { file: self.format.index().into() });
+                return refused(ErrorKind::TensorNotIndexed { file: self.format.index(self.whole).into() });
             }
         }
         let mut indexed = self.index.iter().flatten();

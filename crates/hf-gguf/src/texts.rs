@@ -34,6 +34,8 @@ const NAMES: &[(&str, u64)] = &[
     ("params.json", MAX_PROSE),
     ("model.safetensors.index.json", MAX_TEXT),
     ("pytorch_model.bin.index.json", MAX_TEXT),
+    ("adapter_model.safetensors.index.json", MAX_TEXT),
+    ("adapter_model.bin.index.json", MAX_TEXT),
 ];
 
 /// Folders whose files are read, with the ending of their names.
