@@ -32,6 +32,7 @@ mod architecture;
 mod tensors;
 mod produce;
 mod conversion;
+mod adapter;
 mod split;
 mod characters;
 mod regex;

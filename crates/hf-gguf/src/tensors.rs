@@ -3,6 +3,7 @@
 pub(crate) mod build;
 pub(crate) mod input;
 pub(crate) mod output;
+pub(crate) mod pair;
 pub(crate) mod view;
 
 use alloc::collections::{BTreeMap, BTreeSet};

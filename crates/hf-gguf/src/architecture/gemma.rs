@@ -150,6 +150,8 @@ fn shift_norms(builder: &mut Builder<'_>, incoming: Incoming) -> Result<(), Erro
 /// Embeddings beyond the tokens are left out.
 fn shift_norms_and_cut_rows(builder: &mut Builder<'_>, mut incoming: Incoming) -> Result<(), Error> {
     if incoming.name.contains("embed_tokens.weight")
+        // Changes of an embedding have its rows as columns, and are not cut.
+        && !builder.is_change(&incoming.view)
         && let Some(&rows) = incoming.view.shape().first()
     {
         let view = incoming.view.clone().slice(0, 0, rows.min(n_tokens(builder)?));

@@ -11,6 +11,7 @@ use tensor_dtype::Dtype;
 
 use super::input::Input;
 use super::output::{Content, Output, OutputType, Shift};
+use super::pair::{Factor, Pair, factors};
 use super::view::View;
 use crate::architecture::Architecture;
 use crate::config::Config;
@@ -114,6 +115,8 @@ pub(crate) struct Builder<'m> {
     n_layers: u64,
     /// Length of the vectors of tokens.
     width: Option<u64>,
+    /// Changes of matrices by an adapter, and the number of the source that is the product of the first.
+    pairs: (Vec<Pair>, usize),
     outputs: Vec<Output>,
     names: BTreeSet<String>,
     /// Keys that tensors bring about, which come before all others.
@@ -143,6 +146,7 @@ impl<'m> Builder<'m> {
             output_type,
             n_layers,
             width: config.u32(&["hidden_size", "n_embd", "dim", "d_model"]).ok().flatten().map(u64::from),
+            pairs: (Vec::new(), 0),
             outputs: Vec::new(),
             names: BTreeSet::new(),
             keys: Keys::new(),
@@ -160,26 +164,54 @@ impl<'m> Builder<'m> {
     pub(crate) fn run(mut self, inputs: &[(String, Input)]) -> Result<Built, Error> {
         (self.architecture.generate)(&mut self)?;
         for (idx, (name, input)) in inputs.iter().enumerate() {
-            if [".attention.masked_bias", ".attention.bias", ".rotary_emb.inv_freq"]
-                .iter()
-                .any(|end| name.ends_with(end))
-            {
-                continue;
-            }
-            let incoming = Incoming {
-                name: name.clone(),
-                layer: first_number(name),
-                view: View::new(idx, &input.shape),
-            };
-            if (self.architecture.is_left_out)(self.config, name, incoming.layer) {
-                continue;
-            }
-            let add = |builder: &mut Self| match builder.architecture.experts {
-                Some(experts) if experts.has(name) => builder.collect_expert(experts, &incoming),
-                _ => (builder.architecture.change)(builder, incoming),
-            };
-            add(&mut self).map_err(|error| error.of(Subject::tensor(name)))?;
+            self.take(name, View::new(idx, &input.shape))?;
         }
+        self.finish()
+    }
+
+    /// Takes the tensors of an adapter in turn: those that are no pairs by the numbers of their inputs, and pairs of factors.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run); [`ErrorKind::AdapterChange`].
+    pub(crate) fn run_adapter(
+        mut self,
+        inputs: &[(String, Input)],
+        norms: &[(String, usize)],
+        pairs: Vec<(String, Pair)>,
+    ) -> Result<Built, Error> {
+        let (names, pairs): (Vec<String>, Vec<Pair>) = pairs.into_iter().unzip();
+        let first = inputs.len();
+        let views: Vec<View> =
+            pairs.iter().enumerate().map(|(idx, pair)| pair.product(first + idx)).collect();
+        self.pairs = (pairs, first);
+        for (name, idx) in norms {
+            let Some((_, input)) = inputs.get(*idx) else { continue };
+            self.take(name, View::new(*idx, &input.shape))?;
+        }
+        names.iter().zip(views).try_for_each(|(name, view)| self.take(name, view))?;
+        self.finish()
+    }
+
+    /// Takes a tensor.
+    fn take(&mut self, name: &str, view: View) -> Result<(), Error> {
+        const LEFT_OUT: [&str; 3] = [".attention.masked_bias", ".attention.bias", ".rotary_emb.inv_freq"];
+        if LEFT_OUT.iter().any(|end| name.ends_with(end)) {
+            return Ok(());
+        }
+        let incoming = Incoming { name: name.into(), layer: first_number(name), view };
+        if (self.architecture.is_left_out)(self.config, name, incoming.layer) {
+            return Ok(());
+        }
+        let added = match self.architecture.experts {
+            Some(experts) if experts.has(name) => self.collect_expert(experts, &incoming),
+            _ => (self.architecture.change)(self, incoming),
+        };
+        added.map_err(|error| error.of(Subject::tensor(name)))
+    }
+
+    /// What was collected.
+    fn finish(mut self) -> Result<Built, Error> {
         // Blocks come before all others.
         self.outputs.sort_by_key(|output| !matches!(output.content, Content::Blocks { .. }));
         let waiting = self.waiting.keys().next().map(|(layer, kind, _)| (layer, kind));
@@ -189,6 +221,11 @@ impl<'m> Builder<'m> {
                 Err(ErrorKind::IncompleteGroup { layer: *layer, part: (*part).into() }.into())
             }
         }
+    }
+
+    /// Whether a tensor is the change of a matrix by an adapter.
+    pub(crate) fn is_change(&self, view: &View) -> bool {
+        !self.pairs.0.is_empty() && view.source() >= self.pairs.1
     }
 
     /// Adds an output that is one view, under the GGUF name of this name.
@@ -222,12 +259,57 @@ impl<'m> Builder<'m> {
         views: Vec<View>,
         change: Change,
     ) -> Result<(), Error> {
+        if views.iter().any(|view| self.is_change(view)) {
+            return self.add_factors(&new_name, &shape, &views, change);
+        }
         self.check_shape(&new_name, &shape)?;
         let shift = match change {
             Change::Nothing => Shift::None,
             Change::PlusOne => Shift::PlusOne,
         };
         self.push(new_name, shape, Content::Views { views, shift })
+    }
+
+    /// Adds the factors of a change of the matrix of this GGUF name.
+    fn add_factors(
+        &mut self,
+        name: &str,
+        shape: &[u64],
+        views: &[View],
+        change: Change,
+    ) -> Result<(), Error> {
+        const EMBEDDING: &str = "token_embd.weight";
+        let (pairs, first) = &self.pairs;
+        let pair = views.first().and_then(|view| pairs.get(view.source().checked_sub(*first)?));
+        let is_embedding = pair.is_some_and(|pair| pair.is_embedding);
+        let is_matrix = change == Change::Nothing && name.ends_with(".weight") && !name.contains("_norm");
+        let found = factors(pairs, *first, shape, views).filter(|_| is_matrix);
+        let (mut a, b) =
+            found.filter(|_| is_embedding == (name == EMBEDDING)).ok_or(ErrorKind::AdapterChange)?;
+        let [.., columns] = a.shape[..] else { return Err(ErrorKind::AdapterChange.into()) };
+        let mut product: Vec<u64> = b.shape.clone();
+        product.pop();
+        // The rows of an embedding are columns here.
+        product.insert(if is_embedding { 0 } else { product.len() }, columns);
+        self.check_shape(name, &product)?;
+        if is_embedding {
+            a.shape.reverse();
+            a.views = a.views.into_iter().filter_map(|view| view.swap(0, 1)).collect();
+        }
+        for (end, Factor { shape, views }) in [("lora_a", a), ("lora_b", b)] {
+            let name = format!("{name}.{end}");
+            if !self.names.insert(name.clone()) {
+                return Err(ErrorKind::SameName { name: name.into() }.into());
+            }
+            let dtype = self.output_type.of_matrix(&shape);
+            self.outputs.push(Output {
+                name,
+                shape,
+                dtype,
+                content: Content::Views { views, shift: Shift::None },
+            });
+        }
+        Ok(())
     }
 
     /// Refuses a matrix or norm that does not fit the length of the vectors of tokens.

@@ -74,13 +74,15 @@ impl OutputType {
             return Dtype::F32;
         }
         let is_ternary = matches!(self, Self::Tq1_0 | Self::Tq2_0);
+        let is_outer = matches!(name, "token_embd.weight" | "output.weight");
+        if is_ternary && is_outer { Dtype::F16 } else { self.of_matrix(shape) }
+    }
+
+    /// The type of a matrix of this shape.
+    pub(crate) fn of_matrix(self, shape: &[u64]) -> Dtype {
         let wanted = self.dtype();
         let columns = shape.last().copied().unwrap_or(1);
-        let is_outer = matches!(name, "token_embd.weight" | "output.weight");
-        if is_ternary && is_outer || !columns.is_multiple_of(wanted.block_len() as u64) {
-            return Dtype::F16;
-        }
-        wanted
+        if columns.is_multiple_of(wanted.block_len() as u64) { wanted } else { Dtype::F16 }
     }
 }
 
@@ -173,6 +175,24 @@ impl ParameterCount {
         }
         sum.experts = n_experts.checked_div(n_stacks).unwrap_or(0);
         sum
+    }
+
+    /// Of the matrices that the pairs of an adapter change, and its norms.
+    pub(crate) fn of_adapter(outputs: &[Output]) -> Self {
+        let mut total = 0_u64;
+        let mut columns = 1;
+        for output in outputs {
+            let last = output.shape.last().copied().unwrap_or(1);
+            if output.name.ends_with(".lora_a") {
+                columns = last;
+                continue;
+            }
+            let is_factor = output.name.ends_with(".lora_b");
+            let rows = output.count().checked_div(last).unwrap_or(0);
+            let count = if is_factor { rows.saturating_mul(columns) } else { output.count() };
+            total = total.saturating_add(count);
+        }
+        Self { total, shared: total, ..Self::default() }
     }
 }
 
