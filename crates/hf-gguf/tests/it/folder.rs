@@ -26,6 +26,15 @@ pub(crate) struct Folder {
 
 impl Folder {
     pub(crate) fn open(path: &Path) -> Self {
+        Self::read(path, |texts, names| Parts::find(texts, names.iter().map(String::as_str)))
+    }
+
+    /// The folder of an adapter.
+    pub(crate) fn open_adapter(path: &Path) -> Self {
+        Self::read(path, |texts, names| Parts::find_adapter(texts, names.iter().map(String::as_str)))
+    }
+
+    fn read(path: &Path, find: impl Fn(&Texts, &[String]) -> Result<Parts, Error>) -> Self {
         let mut texts = Texts::new(path.file_name().unwrap().to_str().unwrap());
         let mut names = Vec::new();
         for name in files(path, "") {
@@ -34,7 +43,7 @@ impl Folder {
             }
             names.push(name);
         }
-        let parts = Parts::find(&texts, names.iter().map(String::as_str)).unwrap();
+        let parts = find(&texts, &names).unwrap();
         let read = |name: &String| {
             let file = fs::read(path.join(name)).unwrap();
             match parts.format {

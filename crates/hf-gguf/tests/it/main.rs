@@ -5,6 +5,7 @@
 
 extern crate alloc;
 
+mod adapters;
 mod blocks;
 mod folder;
 mod folders;
