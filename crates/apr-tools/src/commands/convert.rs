@@ -42,7 +42,8 @@ const AFTER_HELP: &str = "Tensors are copied byte for byte, one chunk at a time,
     it is anything else. Quantized tensors stay as they are, or become plain numbers with --dequantize; nothing \
     else changes a number.\n\n\
     A folder of the Hugging Face hub, with config.json, becomes a language model if OUT is GGUF: a file that llama.cpp runs, the one \
-    that its converter writes (with --no-provenance; without, three keys more).\n\n\
+    that its converter writes (with --no-provenance; without, three keys more). A folder with adapter_config.json and adapter_model.safetensors or \
+    .bin becomes an adapter for it, with the names and shapes of the model that --base names.\n\n\
     Examples:\n  apr convert model.safetensors aligned.safetensors --align 64 --set licence=MIT\n  \
     apr convert model.safetensors part.safetensors --select 'encoder.*' --rename 'encoder.*=*'\n  \
     apr convert model.apr small.apr --compression zstd\n  \
@@ -50,7 +51,8 @@ const AFTER_HELP: &str = "Tensors are copied byte for byte, one chunk at a time,
     apr convert published.safetensors checked.safetensors --key publisher.pub\n  \
     apr convert model.npy array.safetensors\n  apr convert model.safetensors arrays.npz\n  \
     apr convert llama llama.gguf --type q4_k_m --dry-run\n  \
-    apr convert sharded converted --recursive --format safetensors\n\n\
+    apr convert sharded converted --recursive --format safetensors\n  \
+    apr convert adapter adapter.gguf --base qwen2\n\n\
     Exit codes: 0 success, 2 OUT exists or has the extension of another format, nothing selected or the format cannot hold it, 3 invalid file, 4 corrupted or signed, 5 I/O, 6 another format or encrypted.";
 
 #[derive(Debug, clap::Args)]

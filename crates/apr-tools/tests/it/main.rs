@@ -5,6 +5,7 @@
 
 extern crate alloc;
 
+mod adapters;
 mod apr_files;
 #[cfg(feature = "bench")]
 mod bench;

@@ -84,7 +84,9 @@ impl Sandbox {
         let tiny_llama = "../conformance/vectors/gguf/files/tiny_llama_f32.gguf";
         let tiny_llama = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(tiny_llama)).unwrap();
         sandbox.write("tiny_llama.gguf", &tiny_llama);
-        sandbox.write_folder("llama", "Tiny-Llama2-110K-Chat");
+        sandbox.write_folder("llama", "hf/Tiny-Llama2-110K-Chat");
+        sandbox.write_folder("adapter", "hf-lora/qwen2");
+        sandbox.write_folder("qwen2", "hf/Qwen2-Mini-0.5B");
         sandbox.write("model.apr", &linear(&SaveOptions::default()));
         sandbox.write("tensors.apr", &tensors());
         sandbox.write(
@@ -105,7 +107,7 @@ impl Sandbox {
 
     /// A model folder of the vectors, under another name.
     pub(crate) fn write_folder(&self, name: &str, vector: &str) {
-        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/hf").join(vector);
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors").join(vector);
         fs::create_dir_all(self.path(name)).unwrap();
         for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
             fs::copy(entry.path(), self.path(name).join(entry.file_name())).unwrap();

@@ -1,5 +1,6 @@
-//! Model folders of the Hugging Face hub as GGUF files.
+//! Folders of models and of adapters of the Hugging Face hub as GGUF files.
 
+mod adapter;
 mod folder;
 mod new_model;
 mod report;
@@ -9,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use apr_convert::Importance;
 use clap::value_parser;
-use hf_gguf::{Conversion, Options, OutputType, Target};
+use hf_gguf::{Conversion, Options, OutputType, SourceTensor, Target};
 
-use self::folder::{Folder, Place};
+use self::folder::{CONFIG, Folder, Place};
 use self::new_model::NewModel;
 use self::split::{Limits, parse_limit};
 use crate::commands::quantize;
@@ -25,11 +26,16 @@ const MAX_METADATA: u64 = 1 << 20;
 
 /// Options of the conversion of a language model.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Language models: a folder with config.json becomes GGUF")]
+#[command(
+    next_help_heading = "Language models and adapters: a folder with config.json or adapter_config.json becomes GGUF"
+)]
 pub(super) struct LanguageArgs {
     /// What matrices become: auto, f32, f16, bf16, q8_0, tq1_0, tq2_0, or a type of `apr quantize`.
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     type_name: Option<String>,
+    /// Folder or repository of the model that an adapter was trained on, of which config.json is read.
+    #[arg(long, value_name = "MODEL")]
+    base: Option<PathBuf>,
     /// Columns that matter, for types of `apr quantize`: a file of llama-imatrix, GGUF or .dat.
     #[arg(long, value_name = "FILE", requires = "type_name")]
     imatrix: Option<PathBuf>,
@@ -71,7 +77,7 @@ enum Wanted {
 }
 
 impl LanguageArgs {
-    /// The folder of a language model that IN is, if it is to be converted as one.
+    /// The folder of a language model or an adapter that IN is, if it is to be converted as one.
     ///
     /// # Errors
     ///
@@ -88,6 +94,7 @@ impl LanguageArgs {
     pub(super) fn refuse(&self) -> Result<(), Failure> {
         let given = [
             ("type", self.type_name.is_some()),
+            ("base", self.base.is_some()),
             ("imatrix", self.imatrix.is_some()),
             ("pre", self.pre.is_some()),
             ("model-name", self.model_name.is_some()),
@@ -100,7 +107,9 @@ impl LanguageArgs {
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
             Some((name, _)) => {
-                let what = format!("--{name} is for folders with config.json that become GGUF");
+                let what = format!(
+                    "--{name} is for folders with config.json or adapter_config.json that become GGUF"
+                );
                 Err(Failure::new(CODE_USAGE, what)
                     .help("`apr quantize` changes the types of a model file; `apr shard` splits one"))
             }
@@ -119,10 +128,20 @@ impl LanguageArgs {
         }
     }
 
+    /// What the caller says about name and authors.
+    fn set_authorship(&self, options: &mut Options) -> Result<(), Failure> {
+        options.name.clone_from(&self.model_name);
+        options.metadata =
+            self.metadata.as_deref().map(|path| durable_file::read(path, MAX_METADATA)).transpose()?;
+        Ok(())
+    }
+
     /// The options that decide about the bytes, as they were given.
-    fn options_text(&self) -> String {
-        let mut words = vec![format!("--type {}", self.type_name.as_deref().unwrap_or("auto"))];
-        for (option, path) in [("imatrix", &self.imatrix), ("metadata", &self.metadata)] {
+    fn options_text(&self, default_type: &str) -> String {
+        let type_name = self.type_name.as_deref().unwrap_or(default_type);
+        let mut words = vec![format!("--type {type_name}")];
+        for (option, path) in [("base", &self.base), ("imatrix", &self.imatrix), ("metadata", &self.metadata)]
+        {
             if let Some(name) = path.as_deref().and_then(Path::file_name) {
                 words.push(format!("--{option} {}", name.to_string_lossy()));
             }
@@ -147,13 +166,18 @@ pub(super) fn run(
     output: Output,
     console: &mut Console,
 ) -> Result<Exit, Failure> {
+    if place.is_adapter(args.base.is_some())? {
+        return adapter::run(args, place, input, rules, output, console);
+    }
+    if args.base.is_some() {
+        let what = "--base is for adapters, and the folder has no adapter_config.json";
+        return Err(Failure::new(CODE_USAGE, what).in_file(input));
+    }
     let wanted = args.wanted()?;
     let importance = args.imatrix.as_deref().map(quantize::importance).transpose()?;
     let in_folder = |failure: Failure| failure.in_file(input);
-    let folder = Folder::open(place, rules).map_err(in_folder)?;
+    let folder = Folder::open(place, CONFIG, rules).map_err(in_folder)?;
     let tensors = folder.tensors()?;
-    let table = |tensors: &Vec<Tensor<'_>>| tensors.iter().map(Tensor::as_source).collect();
-    let tables = tensors.iter().map(table).collect::<Result<Vec<Vec<_>>, Failure>>()?;
     let mut options = Options::default();
     options.target = match wanted {
         Wanted::Converted(target) => target,
@@ -161,44 +185,72 @@ pub(super) fn run(
         Wanted::Quantized(_) => Target::Type(OutputType::F32),
     };
     options.pre.clone_from(&args.pre);
-    options.name.clone_from(&args.model_name);
-    options.metadata =
-        args.metadata.as_deref().map(|path| durable_file::read(path, MAX_METADATA)).transpose()?;
-    let conversion = Conversion::new(&folder.texts, &folder.parts, &tables, &options);
+    args.set_authorship(&mut options)?;
+    let conversion = Conversion::new(&folder.texts, &folder.parts, &tables(&tensors)?, &options);
     let conversion = conversion.map_err(Failure::from).map_err(in_folder)?;
     let importance = args.imatrix.as_deref().zip(importance.as_ref());
-    let mut model = match &wanted {
+    let model = match &wanted {
         Wanted::Converted(_) => NewModel::converted(&conversion)?,
         Wanted::Quantized(target) => NewModel::quantized(&conversion, *target, importance)?,
     };
-    let limits = Limits::new(args.split_max_tensors, args.split_max_size, args.no_tensor_first_split);
-    if !args.no_provenance {
-        model.record(&folder.provenance(args.options_text(), Run::Dry, console)?)?;
-    }
-    let files = |model: &NewModel<'_>| {
-        let files = split::plan(model, limits, &output.destination)?;
-        match args.split_only {
-            Some(number) => files.only(number),
-            None => Ok(files),
-        }
+    let job = Job {
+        input,
+        folder: &folder,
+        tensors: &tensors,
+        limits: Limits::new(args.split_max_tensors, args.split_max_size, args.no_tensor_first_split)
+            .only(args.split_only),
+        recorded: (!args.no_provenance).then(|| args.options_text("auto")),
+        importance: importance.map(|(_, importance)| importance),
+        output,
     };
-    let mut written = files(&model)?;
-    let importance: Option<&Importance> = importance.map(|(_, importance)| importance);
-    let flaws = match output.run {
-        Run::Write => {
-            written.check_space(&output)?;
-            // The first file alone has it.
-            if !args.no_provenance && args.split_only.is_none_or(|number| number == 1) {
-                // Hashed only now: of the same length as the record planned before.
-                model.record(&folder.provenance(args.options_text(), Run::Write, console)?)?;
-                written = files(&model)?;
+    job.write(model, console)
+}
+
+/// The tables of the files.
+fn tables(tensors: &[Vec<Tensor<'_>>]) -> Result<Vec<Vec<SourceTensor>>, Failure> {
+    let table = |tensors: &Vec<Tensor<'_>>| tensors.iter().map(Tensor::as_source).collect();
+    tensors.iter().map(table).collect()
+}
+
+/// What is written of a folder.
+struct Job<'j> {
+    input: &'j Path,
+    folder: &'j Folder,
+    tensors: &'j [Vec<Tensor<'j>>],
+    limits: Limits,
+    /// The options that are recorded in the file, if source and options are.
+    recorded: Option<String>,
+    importance: Option<&'j Importance>,
+    output: Output,
+}
+
+impl Job<'_> {
+    /// Writes the files, or says what they would be.
+    fn write(self, mut model: NewModel<'_>, console: &mut Console) -> Result<Exit, Failure> {
+        let Self { input, folder, tensors, limits, recorded, importance, output } = self;
+        let in_folder = |failure: Failure| failure.in_file(input);
+        if let Some(options) = &recorded {
+            model.record(&folder.provenance(options.clone(), Run::Dry, console)?)?;
+        }
+        let mut files = split::plan(&model, limits, &output.destination)?;
+        let flaws = match output.run {
+            Run::Write => {
+                files.check_space(&output)?;
+                if let Some(options) = recorded.filter(|_| limits.has_first()) {
+                    // Hashed only now: of the same length as the record planned before.
+                    model.record(&folder.provenance(options, Run::Write, console)?)?;
+                    files = split::plan(&model, limits, &output.destination)?;
+                }
+                files.write(&model, tensors, importance, &output, console).map_err(|failure| {
+                    if failure.tensor().is_some() { in_folder(failure) } else { failure }
+                })?
             }
-            written
-                .write(&model, &tensors, importance, &output, console)
-                .map_err(|failure| if failure.tensor().is_some() { in_folder(failure) } else { failure })?
-        }
-        Run::Dry => hf_gguf::Flaws::default(),
-    };
-    report::print(&report::Made { input, model: &model, files: &written, output: &output, flaws }, console)?;
-    Ok(Exit::Success)
+            Run::Dry => hf_gguf::Flaws::default(),
+        };
+        report::print(
+            &report::Made { input, model: &model, files: &files, output: &output, flaws },
+            console,
+        )?;
+        Ok(Exit::Success)
+    }
 }

@@ -18,9 +18,11 @@ const MAX_NAMES: usize = 100_000;
 const MAX_TEXTS: u64 = 512 << 20;
 
 /// The file that makes a folder that of a language model.
-const CONFIG: &str = "config.json";
+pub(super) const CONFIG: &str = "config.json";
+/// The file that makes a folder that of an adapter.
+pub(super) const ADAPTER: &str = "adapter_config.json";
 
-/// Where a folder with the configuration of a language model is.
+/// Where a folder with the configuration of a language model, or of an adapter, is.
 pub(crate) enum Place {
     Disk(PathBuf),
     Hub(Repository),
@@ -33,12 +35,32 @@ impl Place {
     ///
     /// If the hub does not say what a repository has.
     pub(super) fn of(path: &Path) -> Result<Option<Self>, Failure> {
-        if path.join(CONFIG).is_file() {
-            return Ok(Some(Self::Disk(path.to_owned())));
+        let place = match Repository::at(path)? {
+            Some(repository) => Self::Hub(repository),
+            None => Self::Disk(path.to_owned()),
+        };
+        Ok(Some(place).filter(|place| place.has(CONFIG) || place.has(ADAPTER)))
+    }
+
+    /// Whether it has a file of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Disk(path) => path.join(name).is_file(),
+            Self::Hub(repository) => repository.names().any(|own| own == name),
         }
-        let repository =
-            Repository::at(path)?.filter(|repository| repository.names().any(|name| name == CONFIG));
-        Ok(repository.map(Self::Hub))
+    }
+
+    /// Whether it is to be converted as an adapter: it is one, and has no model beside it unless that of the adapter was named.
+    ///
+    /// # Errors
+    ///
+    /// If a folder cannot be listed.
+    pub(super) fn is_adapter(&self, has_base: bool) -> Result<bool, Failure> {
+        if !self.has(ADAPTER) || has_base || !self.has(CONFIG) {
+            return Ok(self.has(ADAPTER));
+        }
+        let names = self.names()?;
+        Ok(Parts::find(&Texts::new(""), names.iter().map(String::as_str)).is_err())
     }
 
     /// Name of the folder, however it was named.
@@ -73,7 +95,7 @@ impl Place {
         }
     }
 
-    fn read(&self, name: &str, max_len: u64) -> Result<Vec<u8>, Failure> {
+    pub(super) fn read(&self, name: &str, max_len: u64) -> Result<Vec<u8>, Failure> {
         match self {
             Self::Disk(path) => Ok(durable_file::read(&path.join(name), max_len)?),
             Self::Hub(repository) => repository.read(name, max_len),
@@ -111,6 +133,8 @@ impl Place {
 /// A folder whose texts were read, and whose files with tensors are open.
 pub(super) struct Folder {
     place: Place,
+    /// The file that says what the tensors are of.
+    config: &'static str,
     pub(super) texts: Texts,
     pub(super) parts: Parts,
     models: Vec<Model>,
@@ -122,7 +146,7 @@ impl Folder {
     /// # Errors
     ///
     /// If one cannot be read or is too large, or the folder has none with tensors.
-    pub(super) fn open(place: Place, rules: &Rules) -> Result<Self, Failure> {
+    pub(super) fn open(place: Place, config: &'static str, rules: &Rules) -> Result<Self, Failure> {
         let mut texts = Texts::new(place.name());
         let names = place.names()?;
         let mut left = MAX_TEXTS;
@@ -133,12 +157,16 @@ impl Folder {
                 texts.insert(name, bytes);
             }
         }
-        let parts = Parts::find(&texts, names.iter().map(String::as_str))?;
+        let files = names.iter().map(String::as_str);
+        let parts = match config {
+            ADAPTER => Parts::find_adapter(&texts, files),
+            _ => Parts::find(&texts, files),
+        }?;
         let files: Vec<PathBuf> = parts.files.iter().map(|name| place.file(name)).collect();
         Remote::open_all(&files);
         let models = files.iter().map(|file| Model::open(file, rules));
         let models = models.collect::<Result<Vec<_>, Failure>>()?;
-        Ok(Self { place, texts, parts, models })
+        Ok(Self { place, config, texts, parts, models })
     }
 
     /// The tensors of each file.
@@ -162,7 +190,7 @@ impl Folder {
         console: &Console,
     ) -> Result<Vec<(&'static str, String)>, Failure> {
         let names: Vec<&str> =
-            [CONFIG].into_iter().chain(self.parts.files.iter().map(String::as_str)).collect();
+            [self.config].into_iter().chain(self.parts.files.iter().map(String::as_str)).collect();
         let len = names.iter().map(|name| self.place.len(name)).fold(0, u64::saturating_add);
         let mut progress = console.progress("hashing the source for its provenance record", len);
         progress.item("--no-provenance skips this");

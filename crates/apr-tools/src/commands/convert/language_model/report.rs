@@ -49,11 +49,15 @@ pub(super) fn print(made: &Made<'_>, console: &mut Console) -> Result<(), Failur
             overflowed: flaws.overflowed,
             not_finite: flaws.not_finite,
             notes: model.conversion.notes(),
+            remarks: model.conversion.remarks(),
             files: parts.collect(),
         });
     }
     for note in model.conversion.notes() {
         console.remark(format_args!("llama.cpp's converter stops on this folder: {note}"));
+    }
+    for remark in model.conversion.remarks() {
+        console.remark(remark);
     }
     if flaws.overflowed > 0 {
         console.remark(format_args!(
@@ -92,6 +96,7 @@ struct ConversionReport<'a> {
     overflowed: u64,
     not_finite: u64,
     notes: &'a [&'static str],
+    remarks: &'a [&'static str],
     files: Vec<FileRow<'a>>,
 }
 

@@ -36,6 +36,8 @@ pub(super) struct Limits {
     limit: SplitLimit,
     /// Whether the first file holds keys alone.
     keys_first: bool,
+    /// The only file that is written, from 1.
+    only: Option<u32>,
 }
 
 impl Limits {
@@ -45,7 +47,17 @@ impl Limits {
             (None, Some(bytes)) => SplitLimit::Bytes(bytes),
             (None, None) => SplitLimit::None,
         };
-        Self { limit, keys_first }
+        Self { limit, keys_first, only: None }
+    }
+
+    /// One of the files alone, if there is a number.
+    pub(super) const fn only(self, number: Option<u32>) -> Self {
+        Self { only: number, ..self }
+    }
+
+    /// Whether the first file, which has the keys of the model, is written.
+    pub(super) const fn has_first(&self) -> bool {
+        matches!(self.only, None | Some(1))
     }
 }
 
@@ -64,7 +76,7 @@ pub(super) struct Files(pub(super) Vec<NewFile>);
 ///
 /// # Errors
 ///
-/// If there would be too many files, or several of standard output.
+/// If there would be too many files, several of standard output, or not the one that is wanted.
 pub(super) fn plan(
     model: &NewModel<'_>,
     limits: Limits,
@@ -96,7 +108,10 @@ pub(super) fn plan(
         let place = if count == 1 { destination.clone() } else { part_of(destination, idx, count)? };
         files.push(NewFile { place, layout: builder.layout()?, first: range.start });
     }
-    Ok(Files(files))
+    match limits.only {
+        Some(number) => Files(files).only(number),
+        None => Ok(Files(files)),
+    }
 }
 
 /// The name of one of several files.
@@ -120,7 +135,7 @@ impl Files {
     /// # Errors
     ///
     /// If there is no such file.
-    pub(super) fn only(mut self, number: u32) -> Result<Self, Failure> {
+    fn only(mut self, number: u32) -> Result<Self, Failure> {
         let count = self.0.len();
         match number as usize {
             number if number <= count => Ok(Self(vec![self.0.swap_remove(number - 1)])),
