@@ -2,7 +2,7 @@
 
     judge_hf.py APR FOLDER
 
-FOLDER is what `oracles/write_hf.py` wrote.
+FOLDER is what `oracles/write_hf.py` or `oracles/write_lora.py` wrote.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ MOST_SHOWN = 12
 def converted(line: dict, output_type: str) -> dict[str, str] | str:
     with tempfile.TemporaryDirectory() as out:
         words = [APR, "convert", FOLDER / line["folder"], f"{out}/out.gguf", "--type", output_type, "--no-provenance", *line["splits"]]
+        if "base" in line:
+            words += ["--base", FOLDER / line["base"]]
         if line["pre"]:
             words += ["--pre", line["pre"]]
         run = subprocess.run(words, capture_output=True, text=True, check=False)

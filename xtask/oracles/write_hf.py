@@ -1091,4 +1091,5 @@ def main() -> None:
             print(f"{family.__name__}: {COUNT} folders", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

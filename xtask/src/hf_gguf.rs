@@ -1,4 +1,5 @@
-//! `hf-gguf`: llama.cpp's converter and `apr convert` turn the same random model folders into GGUF, byte for byte. `hf-speed`: they are timed.
+//! `hf-gguf`, `hf-lora`: llama.cpp's converters and `apr convert` turn the same random model folders and adapters into GGUF, byte for byte.
+//! `hf-speed`: they are timed.
 //! `hf-logits`: llama.cpp computes with the result what transformers computes with the folder.
 
 use std::fs;
@@ -12,6 +13,7 @@ use crate::task::{Failure, Outcome, Session, skipped, without_arguments};
 use crate::workspace::build_release;
 
 const WRITER: &str = "xtask/oracles/write_hf.py";
+const ADAPTER_WRITER: &str = "xtask/oracles/write_lora.py";
 const JUDGE: &str = "xtask/judge_hf.py";
 const SPEED: &str = "xtask/hf_speed.py";
 const LOGITS_WRITER: &str = "xtask/oracles/hf_logits.py";
@@ -53,6 +55,16 @@ static PACKAGES: [Packages; 2] = [
 
 /// Compares, with as many folders of each family as the first argument says, and of the families after it.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
+    compare(session, args, WRITER, "files")
+}
+
+/// Compares adapters in the same way.
+pub(crate) fn adapters(session: &mut Session, args: &[String]) -> Outcome {
+    compare(session, args, ADAPTER_WRITER, "adapters")
+}
+
+/// Compares what the converter and `apr` make of the folders that `writer` writes, into the folder `name`.
+fn compare(session: &mut Session, args: &[String], writer: &str, name: &str) -> Outcome {
     let (count, families) = match args {
         [count, families @ ..] if count.parse::<u32>().is_ok() => (count.as_str(), families),
         families => (COUNT, families),
@@ -60,11 +72,11 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let folder = session.scratch("hf-gguf");
     let python = prepared(session, &folder)?;
     let source = converter(session, &python, &folder)?;
-    let files = folder.join("files");
+    let files = folder.join(name);
     if files.exists() {
         fs::remove_dir_all(&files).map_err(|error| format!("{}: {error}", files.display()))?;
     }
-    let mut writer = command(session, &python, &["-W", "ignore", WRITER]);
+    let mut writer = command(session, &python, &["-W", "ignore", writer]);
     step(writer.arg(source).arg(VECTORS).arg(&files).args([count, SEED]).args(families))?;
     let apr = build_release(session)?;
     step(command(session, "python3", &["-I", JUDGE]).arg(apr).arg(files))

@@ -219,6 +219,11 @@ const TASKS: &[Task] = &[
         help: "[COUNT] [FAMILY...]  llama.cpp's converter and `apr convert` beside each other on random model folders",
     },
     Task {
+        name: "hf-lora",
+        run: hf_gguf::adapters,
+        help: "[COUNT] [FAMILY...]  llama.cpp's converter and `apr convert` beside each other on random LoRA adapters",
+    },
+    Task {
         name: "hf-speed",
         run: hf_gguf::speed,
         help: "[ROUNDS [GIB [FOLDER]]]  `apr convert` of a model folder beside llama.cpp's converter and quantizer: time and memory",
