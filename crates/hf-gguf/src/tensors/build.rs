@@ -10,6 +10,7 @@ use located_error::Subject;
 use tensor_dtype::Dtype;
 
 use super::input::Input;
+use super::leftover::leftover;
 use super::output::{Content, Output, OutputType, Shift};
 use super::pair::{Factor, Pair, factors};
 use super::view::View;
@@ -66,25 +67,6 @@ const NORMS: &[&str] = &[
     "post_ffw_norm",
     "layer_output_norm",
 ];
-/// Endings of names of tensors that programs for quantization write, with the programs.
-const LEFTOVERS: &[(&str, &str)] = &[
-    (".qweight", "GPTQ or AWQ"),
-    (".qzeros", "GPTQ or AWQ"),
-    (".g_idx", "GPTQ"),
-    (".absmax", "bitsandbytes"),
-    (".quant_map", "bitsandbytes"),
-    (".nested_absmax", "bitsandbytes"),
-    (".nested_quant_map", "bitsandbytes"),
-    (".SCB", "bitsandbytes"),
-    (".scales", "GPTQ, AWQ or MLX"),
-    (".biases", "MLX"),
-    (".weight_scale", "compressed-tensors or modelopt"),
-    (".weight_scale_inv", "FP8"),
-    (".weight_packed", "compressed-tensors"),
-    (".lora_A.weight", "PEFT"),
-    (".lora_B.weight", "PEFT"),
-];
-
 /// A tensor of the folder, when its turn comes.
 #[derive(Clone, Debug)]
 pub(crate) struct Incoming {
@@ -346,8 +328,8 @@ impl<'m> Builder<'m> {
     /// The name of a tensor in GGUF files of the architecture.
     fn new_name(&self, name: &str) -> Result<String, Error> {
         let found = self.architecture.gguf_name(name, self.n_layers);
-        found.ok_or_else(|| match LEFTOVERS.iter().find(|(end, _)| name.ends_with(end)) {
-            Some((_, program)) => ErrorKind::Leftover { program }.into(),
+        found.ok_or_else(|| match leftover(name) {
+            Some(program) => ErrorKind::Leftover { program }.into(),
             None => ErrorKind::UnknownTensor.into(),
         })
     }

@@ -4,10 +4,11 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use located_error::Subject;
+use located_error::{Subject, cut};
 use tensor_dtype::Dtype;
 
 use super::SourceTensor;
+use super::leftover::leftover;
 use crate::config::{Config, MXFP4};
 use crate::error::{Error, ErrorKind};
 use crate::json::Json;
@@ -202,15 +203,32 @@ impl Inputs {
     /// [`ErrorKind::Quantization`] for methods that are not known; [`ErrorKind::MissingTensor`] and [`ErrorKind::QuantizedShape`] for
     /// tensors that do not belong together.
     pub(crate) fn dequantize(&mut self, config: &Config) -> Result<(), Error> {
-        let Some(settings) = config.get("quantization_config") else { return Ok(()) };
+        let Some(settings) = config.get("quantization_config") else { return self.refuse_leftovers() };
+        // Old files of bitsandbytes do not name it.
+        let is_set = |name| settings.get(name).and_then(Json::as_bool) == Some(true);
         match config.quantization_method() {
-            None => Ok(()),
+            None if is_set("load_in_4bit") || is_set("load_in_8bit") => {
+                Err(ErrorKind::Quantization { method: "bitsandbytes".into() }.into())
+            }
+            None => self.refuse_leftovers(),
             Some("fp8") => self.fp8(settings),
             Some("gptq") => self.gptq(settings),
             Some("compressed-tensors") => self.compressed(settings),
             // By the one architecture that has it.
             Some(MXFP4) if config.class().is_ok_and(|class| class == "GptOssForCausalLM") => self.mxfp4(),
-            Some(method) => Err(ErrorKind::Quantization { method: method.into() }.into()),
+            Some(method) => Err(ErrorKind::Quantization { method: cut(method, MAX_METHOD).into() }.into()),
+        }
+    }
+
+    /// Refuses tensors that a program for quantization left, of a model that does not say how it is quantized: before shapes of codes are
+    /// taken for those of matrices.
+    fn refuse_leftovers(&self) -> Result<(), Error> {
+        let found = self.iter().find_map(|(name, _)| Some((name, leftover(name)?)));
+        match found {
+            Some((name, program)) => {
+                Err(Error::from(ErrorKind::Leftover { program }).of(Subject::tensor(name)))
+            }
+            None => Ok(()),
         }
     }
 
@@ -242,13 +260,20 @@ impl Inputs {
 
     fn compressed(&mut self, settings: &Json) -> Result<(), Error> {
         let format = settings.get("format").and_then(Json::as_str).unwrap_or_default();
-        let other =
-            || ErrorKind::Quantization { method: alloc::format!("compressed-tensors, {format}").into() };
+        let refused = |what: &str| {
+            let method = alloc::format!("compressed-tensors ({}{what})", cut(format, MAX_METHOD));
+            Error::from(ErrorKind::Quantization { method: method.into() })
+        };
         let groups = settings.get("config_groups").and_then(Json::as_object);
         let group = groups.filter(|groups| groups.len() == 1).and_then(|groups| groups.iter().next());
-        let weights = group.and_then(|(_, group)| group.get("weights")).ok_or_else(other)?;
+        let (_, group) = group.ok_or_else(|| refused(", not one group of matrices"))?;
+        let weights = group.get("weights").ok_or_else(|| refused(", without a form of weights"))?;
         let setting = |name: &str| weights.get(name);
         let strategy = setting("strategy").and_then(Json::as_str);
+        let other = || {
+            let strategy = cut(strategy.unwrap_or("none"), MAX_METHOD);
+            refused(&alloc::format!(", strategy {strategy}"))
+        };
         match (format, strategy) {
             ("float-quantized" | "int-quantized" | "naive-quantized", Some("channel" | "block"))
                 if setting("group_size").is_none() =>
@@ -265,11 +290,13 @@ impl Inputs {
                 if setting("type").and_then(Json::as_str).unwrap_or("int") == "int" =>
             {
                 let number = |name| setting(name).and_then(Json::as_i64).and_then(|n| u32::try_from(n).ok());
-                let bits = number("num_bits").filter(|bits| (1..=16).contains(bits)).ok_or_else(other)?;
-                let group = number("group_size").filter(|group| *group > 0).ok_or_else(other)?;
+                let bits = number("num_bits").filter(|bits| (1..=16).contains(bits));
+                let bits = bits.ok_or_else(|| refused(", bits that are not 1 to 16"))?;
+                let group = number("group_size").filter(|group| *group > 0);
+                let group = group.ok_or_else(|| refused(", without a size of groups"))?;
                 self.packed(bits, group.into())
             }
-            _ => Err(other().into()),
+            _ => Err(other()),
         }
     }
 
@@ -351,10 +378,18 @@ impl Inputs {
     }
 
     fn gptq(&mut self, settings: &Json) -> Result<(), Error> {
-        let other = || ErrorKind::Quantization { method: "gptq, with other than 2, 4 or 8 bits".into() };
+        let other = || ErrorKind::Quantization { method: "gptq (bits other than 2, 4 and 8)".into() };
         let bits = settings.get("bits").and_then(Json::as_i64).and_then(|bits| u32::try_from(bits).ok());
         let bits = bits.filter(|bits| matches!(bits, 2 | 4 | 8)).ok_or_else(other)?;
-        let is_v1 = settings.get("checkpoint_format").and_then(Json::as_str).unwrap_or("gptq") == "gptq";
+        let format = settings.get("checkpoint_format").and_then(Json::as_str).unwrap_or("gptq");
+        let is_marlin = settings.get("is_marlin_format").and_then(Json::as_bool) == Some(true);
+        // Codes in the order of a kernel have the same names and sizes.
+        if is_marlin || !matches!(format, "gptq" | "gptq_v2") {
+            let format = if is_marlin { "marlin" } else { cut(format, MAX_METHOD) };
+            let method = alloc::format!("gptq (checkpoint_format {format})");
+            return Err(ErrorKind::Quantization { method: method.into() }.into());
+        }
+        let is_v1 = format == "gptq";
         let per_word = u64::from(32 / bits);
         for name in self.names() {
             let Some(base) = name.strip_suffix(".qweight") else { continue };
@@ -411,6 +446,8 @@ impl Inputs {
     }
 }
 
+/// Bytes that messages keep of the name of a method.
+const MAX_METHOD: usize = 64;
 /// Most elements of a tensor: their bytes fit 64 bits whatever their type.
 const MAX_ELEMENTS: u64 = 1 << 48;
 

@@ -122,6 +122,74 @@ fn configurations_that_contradict_themselves_are_refused() {
 }
 
 #[test]
+fn methods_of_quantization_are_refused_by_name() {
+    let group = |weights: Value| json!({"group_0": {"targets": ["Linear"], "weights": weights}});
+    let mut cases: Vec<(Value, String)> = Vec::new();
+    let methods =
+        ["awq", "bitsandbytes", "exl2", "exl3", "hqq", "aqlm", "modelopt", "bitnet", "fbgemm_fp8", "mxfp4"];
+    cases.extend(methods.map(|name| (json!({"quant_method": name}), format!("quantized by {name} "))));
+    let compressed = |format: &str, groups: Value| json!({"quant_method": "compressed-tensors", "format": format, "config_groups": groups});
+    let gptq = |more: (&str, Value)| {
+        let mut own = json!({"quant_method": "gptq", "bits": 4});
+        own[more.0] = more.1;
+        own
+    };
+    let named = [
+        (json!({"load_in_4bit": true}), "quantized by bitsandbytes "),
+        (
+            compressed("nvfp4-pack-quantized", group(json!({"strategy": "tensor_group"}))),
+            "nvfp4-pack-quantized",
+        ),
+        (compressed("float-quantized", group(json!({"strategy": "tensor"}))), "strategy tensor"),
+        (compressed("pack-quantized", json!({})), "not one group"),
+        (compressed("pack-quantized", json!({"a": {}, "b": {}})), "not one group"),
+        (compressed("pack-quantized", json!({"a": {}})), "without a form"),
+        (
+            compressed(
+                "pack-quantized",
+                group(json!({"strategy": "group", "group_size": 8, "num_bits": 99})),
+            ),
+            "bits that",
+        ),
+        (gptq(("bits", json!(3))), "gptq (bits"),
+        (gptq(("checkpoint_format", json!("marlin"))), "gptq (checkpoint_format marlin)"),
+        (gptq(("is_marlin_format", json!(true))), "gptq (checkpoint_format marlin)"),
+        (json!({"quant_method": "x".repeat(5000)}), "xxx"),
+    ];
+    cases.extend(named.map(|(config, part)| (config, part.to_owned())));
+    for (config, part) in cases {
+        let error = llama().set("quantization_config", config.clone()).convert().unwrap_err();
+        assert_eq!(error.code(), "hg-quantization", "{config}");
+        let text = error.to_string();
+        assert!(text.contains(&part) && text.len() < 300, "{text}");
+        assert!(error.entry().is_some_and(|entry| !entry.remedy.is_empty()), "{error}");
+    }
+}
+
+#[test]
+fn what_programs_for_quantization_leave_is_refused_before_shapes_are() {
+    for (end, program) in [
+        (".weight.absmax", "bitsandbytes"),
+        (".weight.quant_state.bitsandbytes__nf4", "bitsandbytes"),
+        (".q_weight", "EXL2"),
+        (".trellis", "EXL3"),
+        (".W_q", "HQQ"),
+        (".qweight", "GPTQ or AWQ"),
+    ] {
+        let name = format!("model.layers.0.mlp.down_proj{end}");
+        // The matrix itself has become a column of bytes.
+        let folder = llama().each(|tensor| {
+            if tensor.name == "model.layers.0.mlp.down_proj.weight" {
+                tensor.shape = vec![2304, 1];
+            }
+        });
+        let error = folder.tensor(&name, Dtype::U8, &[4]).convert().unwrap_err();
+        assert_eq!(error.code(), "hg-leftover", "{name}");
+        assert!(error.to_string().contains(program), "{error}");
+    }
+}
+
+#[test]
 fn tensors_that_do_not_belong_are_refused() {
     let f16 = Dtype::F16;
     let cases = [
