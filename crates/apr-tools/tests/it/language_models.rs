@@ -67,6 +67,20 @@ fn importance_is_that_of_quantize() {
 }
 
 #[test]
+fn the_bound_of_all_texts_is_named() {
+    let sandbox = Sandbox::with_models();
+    for name in
+        ["spiece.model", "sentencepiece.bpe.model", "tekken.json", "vocab.json", "vocab.txt", "merges.txt"]
+    {
+        // Sparse: nothing is written, and nothing of it is read.
+        fs::File::create(sandbox.path(&format!("llama/{name}"))).unwrap().set_len(100 << 20).unwrap();
+    }
+    let (exit, report) = sandbox.json(&["convert", "llama", "x.gguf"]);
+    assert_eq!((exit, &report["error"]["code"]), (2, &json!("cli-not-carried")), "{report:#}");
+    assert!(report["error"]["message"].as_str().unwrap().contains("512 MiB"), "{report:#}");
+}
+
+#[test]
 fn what_is_recorded_comes_last() {
     let sandbox = Sandbox::with_models();
     converted(&sandbox, &["llama", "plain.gguf", "--no-provenance"]);

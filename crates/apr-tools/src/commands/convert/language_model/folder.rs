@@ -149,6 +149,12 @@ impl Folder {
     pub(super) fn open(place: Place, config: &'static str, rules: &Rules) -> Result<Self, Failure> {
         let mut texts = Texts::new(place.name());
         let names = place.names()?;
+        let lens = names.iter().filter(|name| Texts::max_len(name).is_some()).map(|name| place.len(name));
+        if lens.fold(0, u64::saturating_add) > MAX_TEXTS {
+            let what = "configuration, tokenizer and index of the folder have more than 512 MiB, the most that are read";
+            return Err(Failure::new(CODE_NOT_CARRIED, what));
+        }
+        // Not every hub says how long files are.
         let mut left = MAX_TEXTS;
         for name in &names {
             if let Some(max_len) = Texts::max_len(name) {
