@@ -1,10 +1,12 @@
 //! Saving under kill -9, failing system calls, a full disk and a power cut.
 //!
-//! Each part starts `crates/durable-file/examples/save.rs` (the last two `apr` and `crates/st-mmap/examples/checkpoint.rs`), does its worst, and looks at what is in the folder. What
+//! Each part starts `crates/durable-file/examples/save.rs` (the last three `apr` and `crates/st-mmap/examples/checkpoint.rs`), does its worst, and looks at what is in the folder. What
 //! has to hold is written down in `docs/durable-file.md`; `--write` puts the figures into `docs/reliability.md`.
 
 #[cfg(unix)]
 mod checkpoint;
+#[cfg(unix)]
+mod convert;
 #[cfg(unix)]
 mod fault;
 #[cfg(unix)]
@@ -87,6 +89,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     full_disk::run(session, &lab, plan.disks, &mut report)?;
     power_cut::run(session, &lab, plan.cuts, &mut report)?;
     seal::run(session, &lab, plan.kills, &mut report)?;
+    convert::run(session, &lab, plan.kills, &mut report)?;
     checkpoint::run(session, &lab, plan.kills, plan.cuts, &mut report)?;
     drop(lab);
     print!("{}", report.table());
