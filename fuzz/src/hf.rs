@@ -11,6 +11,8 @@ use st_core::{Header, ReadOptions};
 pub struct Folder {
     /// The class in its configuration.
     pub class: String,
+    /// The configuration.
+    pub config: Vec<u8>,
     /// Its texts.
     pub texts: Texts,
     /// The names of its files with tensors, and their tables.
@@ -28,8 +30,8 @@ pub static FOLDERS: LazyLock<Vec<Folder>> = LazyLock::new(|| {
 
 fn read(path: &Path) -> Option<Folder> {
     let config = fs::read(path.join("config.json")).ok()?;
-    let config: serde_json::Value = serde_json::from_slice(&config).ok()?;
-    let class = config["architectures"][0].as_str()?.to_owned();
+    let values: serde_json::Value = serde_json::from_slice(&config).ok()?;
+    let class = values["architectures"][0].as_str()?.to_owned();
     let mut texts = Texts::new(path.file_name()?.to_str()?);
     let mut parts = Vec::new();
     for entry in fs::read_dir(path).ok()?.flatten() {
@@ -41,7 +43,7 @@ fn read(path: &Path) -> Option<Folder> {
         }
     }
     parts.sort_by(|(a, _), (b, _)| a.cmp(b));
-    (!parts.is_empty()).then_some(Folder { class, texts, parts })
+    (!parts.is_empty()).then_some(Folder { class, config, texts, parts })
 }
 
 fn table(file: &[u8]) -> Vec<SourceTensor> {

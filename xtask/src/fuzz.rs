@@ -200,6 +200,10 @@ fn copy_seeds(vectors: &Path, seeds: &Path) -> std::io::Result<()> {
     // Files of a crate and of model folders have no sidecars.
     let is_folder = ["tests/data", "data/ald", "vectors/hf"].iter().any(|folder| vectors.ends_with(folder));
     find_vectors(vectors, is_folder, &mut found);
+    if vectors.ends_with("vectors/hf") {
+        // Adapters of these models.
+        find_vectors(&vectors.with_file_name("hf-lora"), true, &mut found);
+    }
     for (number, vector) in found.iter().enumerate() {
         fs::copy(vector, seeds.join(number.to_string()))?;
     }
