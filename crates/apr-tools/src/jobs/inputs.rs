@@ -19,7 +19,8 @@ const MAX_INPUTS: usize = 1_000_000;
 /// Longest index of shards, and longest list of inputs.
 const MAX_TEXT: u64 = 256 << 20;
 const INDEX: &str = ".index.json";
-const CONFIG: &str = "config.json";
+/// Files that make a folder that of a language model, or of an adapter.
+const CONFIGS: [&str; 2] = ["config.json", "adapter_config.json"];
 
 /// What a command is run for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -216,7 +217,7 @@ impl Found<'_> {
             let url = repository.url(name).to_string_lossy().into_owned();
             Pinned::at_commit(url, bytes.unwrap_or(0), sha256.map(str::to_owned))
         };
-        if self.template.takes_model_folders() && names.iter().any(|name| name == CONFIG) {
+        if self.template.takes_model_folders() && names.iter().any(|name| CONFIGS.contains(&name.as_str())) {
             let files = names.iter().map(|name| pinned(name)).collect();
             let path = repository.name().to_owned();
             return self.push(Input { input: repository.shown(), path, files });
@@ -242,7 +243,7 @@ impl Found<'_> {
     }
 
     fn is_model_folder(&self, place: &Path) -> bool {
-        self.template.takes_model_folders() && place.join(CONFIG).is_file()
+        self.template.takes_model_folders() && CONFIGS.iter().any(|name| place.join(name).is_file())
     }
 }
 
