@@ -47,7 +47,7 @@ fn json(sandbox: &Sandbox, line: &str) -> (i32, Value) {
 
 /// A conversion divided into files, and the files of the same command without a job.
 fn divided(sandbox: &Sandbox) -> (usize, BTreeMap<PathBuf, Vec<u8>>) {
-    sandbox.write_folder("llama", "Tiny-Llama2-110K-Chat");
+    sandbox.write_folder("llama", "hf/Tiny-Llama2-110K-Chat");
     fs::create_dir(sandbox.path("alone")).unwrap();
     let alone = apr(sandbox, "convert llama alone/llama.gguf --type q8_0 --split-max-tensors 4");
     assert_eq!(alone.exit, 0, "{alone:?}");
