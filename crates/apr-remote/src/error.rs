@@ -6,6 +6,8 @@ const AGAIN: &str = "try again later; what was written before is unchanged";
 const SERVER: &str = "the server or a proxy in front of it does not follow HTTP: fetch the file with another program and name its copy";
 const PUBLISHER: &str = "do not use the file: fetch it again, and compare its SHA-256 with the publisher's";
 
+const CACHE: &str = "repeat with --no-hub-cache, or APR_NO_HUB_CACHE=1; correct HF_HUB_CACHE, or remove the repository from the cache";
+
 located_error::errors! {
     /// Why a remote file cannot be read.
     pub struct Error caused by located_error::AnyCause;
@@ -37,7 +39,7 @@ located_error::errors! {
             => "use https://, or allow it with --allow-http";
         /// The network was switched off, by an option or by HF_HUB_OFFLINE.
         Offline = "rm-offline" (Usage), "the network is switched off"
-            => "name a file of this machine, or repeat without --offline and HF_HUB_OFFLINE";
+            => "name a file of this machine or one in the cache of the hub, or repeat without --offline and HF_HUB_OFFLINE";
         /// The server's certificate is not valid for it, or no secure connection could be made.
         Tls {
             /// The host.
@@ -109,6 +111,14 @@ located_error::errors! {
         /// A name inside a file leads out of the folder of the file that names it.
         Outside = "rm-outside" (Invalid), "a file name leads out of its folder"
             => "do not use the file: only names below its own folder are followed";
+        /// What the cache of the hub has of a file is not the file: a link in it leads out of the folder of its repository, it is not a regular
+        /// file, or its length is another one than the hub declares.
+        Cache {
+            /// What is wrong with it.
+            problem: &'static str,
+        } = "rm-cache" (Invalid), "invalid file in the cache of the hub: {problem}" => CACHE;
+        /// The cache of the hub (HF_HUB_CACHE, else `hub` in HF_HOME) cannot be read.
+        CacheRead = "rm-cache-read" (Io), "the cache of the hub cannot be read" => CACHE;
         /// The hub's answer about a repository is not the list of its files.
         Listing {
             /// What is wrong with it.

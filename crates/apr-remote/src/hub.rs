@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use zeroize::Zeroizing;
 
+use crate::cache::COMMIT_LEN;
 use crate::error::{Error, ErrorKind};
-use crate::url::{Url, encoded};
+use crate::pin::is_hex;
+use crate::url::{Url, check_relative, encoded};
 
 /// Where the hub is unless HF_ENDPOINT says otherwise.
 const ENDPOINT: &str = "https://huggingface.co";
@@ -83,6 +85,10 @@ impl HubPath {
         &self.repository
     }
 
+    pub(crate) const fn is_dataset(&self) -> bool {
+        self.is_dataset
+    }
+
     /// The revision; `main` if none was given.
     #[must_use]
     pub fn revision(&self) -> &str {
@@ -99,6 +105,22 @@ impl HubPath {
     #[must_use]
     pub fn with_path(&self, path: &str) -> Self {
         Self { path: path.to_owned(), ..self.clone() }
+    }
+
+    /// The file of this relative name in the folder of this file.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Outside`] for an absolute name, a URL, or one with `..`.
+    pub(crate) fn beside(&self, name: &str) -> Result<Self, Error> {
+        check_relative(name)?;
+        let folder = self.path.rfind('/').map_or("", |end| &self.path[..=end]);
+        Ok(self.with_path(&format!("{folder}{name}")))
+    }
+
+    /// The commit that it names; `None` of a branch or tag.
+    pub(crate) fn commit(&self) -> Option<&str> {
+        Some(self.revision.as_str()).filter(|revision| is_hex(revision, COMMIT_LEN))
     }
 
     /// The same file at a commit.
@@ -151,6 +173,16 @@ impl core::fmt::Display for HubPath {
     }
 }
 
+/// The folder of the hub's own programs: HF_HOME, by default in the user's folder of caches.
+pub(crate) fn home(given: impl Fn(&'static str) -> Option<OsString>) -> Option<PathBuf> {
+    if let Some(home) = given("HF_HOME") {
+        return Some(home.into());
+    }
+    let cache = given("XDG_CACHE_HOME").map(PathBuf::from);
+    let user = || given("HOME").or_else(|| given("USERPROFILE"));
+    Some(cache.or_else(|| Some(PathBuf::from(user()?).join(".cache")))?.join("huggingface"))
+}
+
 fn base(endpoint: &Url) -> String {
     endpoint.to_string().trim_end_matches('/').to_owned()
 }
@@ -177,12 +209,7 @@ impl Hub {
             .map_err(|error| Error::caused(ErrorKind::Endpoint, error))?;
         let token =
             given("HF_TOKEN").and_then(|text| text.into_string().ok()).map(Zeroizing::new).or_else(|| {
-                let home = || {
-                    let cache = given("XDG_CACHE_HOME").map(PathBuf::from);
-                    let home = || given("HOME").or_else(|| given("USERPROFILE"));
-                    Some(cache.or_else(|| Some(PathBuf::from(home()?).join(".cache")))?.join("huggingface"))
-                };
-                let in_home = || Some(given("HF_HOME").map(PathBuf::from).or_else(home)?.join("token"));
+                let in_home = || Some(home(given)?.join("token"));
                 let path = given("HF_TOKEN_PATH").map(PathBuf::from).or_else(in_home)?;
                 // Of this length from the start: growing would leave copies.
                 let mut text = Zeroizing::new(String::with_capacity(TOKEN_LEN_MAX as usize));

@@ -5,6 +5,7 @@
 extern crate alloc;
 
 mod buffered;
+mod cache;
 mod client;
 mod error;
 mod file;
@@ -21,6 +22,7 @@ mod transport;
 mod url;
 
 pub use crate::buffered::Buffered;
+pub use crate::cache::{CachedFile, HubCache};
 pub use crate::client::{Client, Counts, Network, Options, PlainHttp};
 pub use crate::error::{Error, ErrorKind, remote_error};
 pub use crate::file::RemoteFile;

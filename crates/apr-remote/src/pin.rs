@@ -61,6 +61,11 @@ fn parsed(value: &str) -> Option<(u64, u64, u64)> {
     Some((number(first)?, number(last)?, number(total)?))
 }
 
+/// Whether a text is a number of `len` lower-case hexadecimal digits.
+pub(crate) fn is_hex(text: &str, len: usize) -> bool {
+    text.len() == len && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// Digits alone: `parse` would accept a sign.
 fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?

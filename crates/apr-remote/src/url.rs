@@ -89,10 +89,7 @@ impl Url {
     ///
     /// [`ErrorKind::Outside`] for an absolute name, a URL, or one with `..`.
     pub fn beside(&self, name: &str) -> Result<Self, Error> {
-        let is_plain = |part: &str| !matches!(part, "" | "." | "..");
-        if name.contains(['\\', ':']) || !name.split('/').all(is_plain) {
-            return Err(ErrorKind::Outside.into());
-        }
+        check_relative(name)?;
         let folder = self.path.rfind('/').map_or("/", |end| &self.path[..=end]);
         Ok(Self { path: format!("{folder}{}", encoded(name, true)), query: None, ..self.clone() })
     }
@@ -153,6 +150,15 @@ impl fmt::Debug for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// # Errors
+///
+/// [`ErrorKind::Outside`] for a name that leads out of a folder.
+pub(crate) fn check_relative(name: &str) -> Result<(), Error> {
+    let is_plain = |part: &str| !matches!(part, "" | "." | "..");
+    let is_below = !name.contains(['\\', ':']) && name.split('/').all(is_plain);
+    if is_below { Ok(()) } else { Err(ErrorKind::Outside.into()) }
 }
 
 fn problem(problem: &'static str) -> Error {
