@@ -3,19 +3,20 @@
 use alloc::sync::Arc;
 use core::error::Error as StdError;
 use core::ops::Range;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::ffi::OsString;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use crate::buffered::Windows;
+use crate::cache::HubCache;
+use crate::counts::{Counters, Counts};
+use crate::declared::Declared;
 use crate::error::{Error, ErrorKind};
-use crate::file::RemoteFile;
 use crate::http::{Http, System};
 use crate::hub::Hub;
-use crate::pin::{Pin, text, total_of, total_of_unsatisfied};
-use crate::place::Place;
+use crate::pin::{Pin, text, total_of};
 use crate::plan;
 use crate::retry::{Next, Pace, Schedule, Tries, allowed, is_temporary, retry_after};
 use crate::transport::{Answer, Broken, Request, Transport};
@@ -23,12 +24,8 @@ use crate::url::Url;
 
 /// Redirects of one request.
 const REDIRECTS_MAX: u32 = 5;
-/// Longest file that is read as a whole from a server that ignores ranges.
-const WHOLE_MAX: u64 = 64 << 20;
-/// Files of a repository that hold a model, in the order in which they are looked for.
-const MODELS: [&str; 2] = ["model.safetensors.index.json", "model.safetensors"];
 /// Bytes that are read between two looks at the clock.
-const STEP: usize = 256 << 10;
+pub(crate) const STEP: usize = 256 << 10;
 
 /// Whether plain HTTP is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,12 +58,15 @@ pub struct Options {
     pub tries: Tries,
     /// The hub and the token for it.
     pub hub: Hub,
+    /// What the hub's own programs have downloaded; it is read in place of requests.
+    pub hub_cache: Option<HubCache>,
     /// File of certificates in PEM, in place of those of Mozilla's programme.
     pub certificates: Option<OsString>,
 }
 
 impl Options {
-    /// With the variables that other programs use: those of [`Hub::from_environment`], HF_HUB_OFFLINE and SSL_CERT_FILE.
+    /// With the variables that other programs use: those of [`Hub::from_environment`], HF_HUB_OFFLINE, SSL_CERT_FILE and HF_HUB_CACHE, and
+    /// APR_NO_HUB_CACHE.
     ///
     /// # Errors
     ///
@@ -80,80 +80,17 @@ impl Options {
             network: if is_offline { Network::Off } else { Network::On },
             tries: Tries::default(),
             certificates: variable("SSL_CERT_FILE").filter(|path| !path.is_empty()),
+            hub_cache: HubCache::from_environment(&variable),
             hub: Hub::from_environment(variable)?,
         })
-    }
-}
-
-/// What requests have cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Requests, those of redirects and further tries included.
-    pub requests: u64,
-    /// Bytes of bodies.
-    pub bytes: u64,
-    /// Tries after one that failed.
-    pub retries: u64,
-    /// Reads that needed no request.
-    pub hits: u64,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    requests: AtomicU64,
-    bytes: AtomicU64,
-    retries: AtomicU64,
-    hits: AtomicU64,
-}
-
-impl Counters {
-    pub(crate) fn hit(&self) {
-        self.hits.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// What an answer of the hub declares about a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Declared {
-    pub(crate) commit: Option<String>,
-    /// SHA-256 of the content, in lower case.
-    pub(crate) sha256: Option<String>,
-    size: Option<u64>,
-}
-
-impl Declared {
-    fn add(&mut self, answer: &Answer) {
-        let given = |name| text(&answer.headers, name);
-        let is_hex = |digits: &&str, len| {
-            digits.len() == len && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-        };
-        let commit = given("x-repo-commit").filter(|commit| is_hex(commit, 40));
-        let sha256 =
-            given("x-linked-etag").map(|tag| tag.trim_matches('"')).filter(|digits| is_hex(digits, 64));
-        let size = given("x-linked-size").and_then(|size| size.parse().ok());
-        self.commit = commit.map(str::to_owned).or(self.commit.take());
-        self.sha256 = sha256.map(str::to_owned).or(self.sha256.take());
-        self.size = size.or(self.size);
-    }
-
-    /// # Errors
-    ///
-    /// [`ErrorKind::Range`] if another length is declared.
-    fn check_len(&self, len: u64) -> Result<(), Error> {
-        match self.size {
-            Some(size) if size != len => {
-                Err(ErrorKind::Range { problem: "its length is not the one that the hub declares" }.into())
-            }
-            _ => Ok(()),
-        }
     }
 }
 
 /// Where a file is asked for, and where the redirects from there led.
 #[derive(Debug)]
 pub(crate) struct Route {
-    origin: Url,
-    target: Mutex<Option<Url>>,
+    pub(crate) origin: Url,
+    pub(crate) target: Mutex<Option<Url>>,
 }
 
 impl Route {
@@ -175,10 +112,10 @@ impl Route {
 }
 
 /// Why a try failed that is worth another one.
-type Cause = Box<dyn StdError + Send + Sync>;
+pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
 
 /// A try that failed.
-enum Failed {
+pub(crate) enum Failed {
     Again { error: Cause, after: Option<Duration> },
     Final(Error),
 }
@@ -189,19 +126,12 @@ impl From<Error> for Failed {
     }
 }
 
-/// The beginning of a file, as far as it arrived.
-pub(crate) struct Beginning {
-    pub(crate) pin: Pin,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) declared: Declared,
-}
-
 /// Sends requests. Its connections are kept and used again; threads can share it.
 #[derive(Debug)]
 pub struct Client {
     transport: Box<dyn Transport>,
-    pace: Box<dyn Pace>,
-    options: Options,
+    pub(crate) pace: Box<dyn Pace>,
+    pub(crate) options: Options,
     pub(crate) counters: Counters,
     pub(crate) windows: Windows,
 }
@@ -222,90 +152,16 @@ impl Client {
         Arc::new(Self { transport, pace, options, counters, windows })
     }
 
-    /// Opens a file: one request for its beginning, and one for each redirect.
-    ///
-    /// # Errors
-    ///
-    /// Every kind but [`ErrorKind::Digest`] and [`ErrorKind::Outside`].
-    pub fn open(self: &Arc<Self>, place: &Place) -> Result<RemoteFile, Error> {
-        let url = match place {
-            Place::Url(url) => url.clone(),
-            Place::Hub(path) => path.url(&self.options.hub.endpoint)?,
-        };
-        let route = Route::new(url);
-        let first = plan::first_read(route.origin().file_name());
-        let beginning = self.begin(&route, first)?;
-        // A branch moves while its files are read, a commit does not.
-        let fixed = match (place, &beginning.declared.commit) {
-            (Place::Hub(path), Some(commit)) => path.at_commit(commit).url(&self.options.hub.endpoint)?,
-            _ => route.origin,
-        };
-        let route = Route { origin: fixed, target: route.target };
-        Ok(RemoteFile::new(Arc::clone(self), route, beginning))
-    }
-
-    /// Opens a file, or the model of a repository that is named without a file: `model.safetensors.index.json`, or
-    /// `model.safetensors` if there is none.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`open`](Self::open).
-    pub fn open_model(self: &Arc<Self>, place: &Place) -> Result<RemoteFile, Error> {
-        let Place::Hub(path) = place else { return self.open(place) };
-        if !path.path().is_empty() {
-            return self.open(place);
-        }
-        let [index, single] = MODELS.map(|name| Place::Hub(path.with_path(name)));
-        match self.open(&index) {
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound { .. }) => self.open(&single),
-            opened => opened,
-        }
-    }
-
     /// What requests have cost so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let Counters { requests, bytes, retries, hits } = &self.counters;
-        Counts { requests: of(requests), bytes: of(bytes), retries: of(retries), hits: of(hits) }
+        self.counters.counts()
     }
 
     /// The hub whose files are named by `hf://`.
     #[must_use]
     pub const fn hub(&self) -> &Hub {
         &self.options.hub
-    }
-
-    /// Reads the first `len` bytes, or less, of a file of which nothing is known.
-    fn begin(&self, route: &Route, len: u64) -> Result<Beginning, Error> {
-        self.tried(route, |got| {
-            let (answer, declared) = self.answer(route, &(0..len), None)?;
-            let pin = match answer.status {
-                206 => Pin::new(self.ranged(&answer, &(0..len))?, &answer.headers),
-                416 if total_of_unsatisfied(text(&answer.headers, "content-range")) == Some(0) => {
-                    declared.check_len(0)?;
-                    return Ok(Beginning { pin: Pin::new(0, &answer.headers), bytes: Vec::new(), declared });
-                }
-                200 => {
-                    let beginning = self.whole(answer, declared)?;
-                    beginning.declared.check_len(beginning.pin.len)?;
-                    return Ok(beginning);
-                }
-                _ => return Err(self.refused(&answer, route)),
-            };
-            declared.check_len(pin.len)?;
-            let mut bytes = vec![0; len.min(pin.len) as usize];
-            let (arrived, end) = self.fill(answer, &mut bytes, allowed(len));
-            *got = arrived as u64;
-            match end {
-                Err(error) if arrived == 0 => Err(again(error)),
-                // The rest is read when it is needed.
-                _ => {
-                    bytes.truncate(arrived);
-                    Ok(Beginning { pin, bytes, declared })
-                }
-            }
-        })
     }
 
     /// Fills `out` with the bytes at `offset` of the version that is pinned.
@@ -319,7 +175,7 @@ impl Client {
                 let rest = piece.get_mut(done..).unwrap_or_default();
                 let start = offset + done as u64;
                 let asked = start..start + rest.len() as u64;
-                let (answer, _) = self.answer(route, &asked, Some(pin))?;
+                let (answer, _) = self.answer(route, &asked, Some(pin), |_| Ok(false))?;
                 match answer.status {
                     206 => pin.check(&Pin::new(self.ranged(&answer, &asked)?, &answer.headers))?,
                     200 => {
@@ -339,7 +195,7 @@ impl Client {
     }
 
     /// Tries until it succeeds, or the tries are used up; `try_once` says how many bytes it got.
-    fn tried<T>(
+    pub(crate) fn tried<T>(
         &self,
         route: &Route,
         mut try_once: impl FnMut(&mut u64) -> Result<T, Failed>,
@@ -371,12 +227,13 @@ impl Client {
         }
     }
 
-    /// One GET and the redirects from it.
-    fn answer(
+    /// One GET and the redirects from it, as far as `is_enough` does not end it by what the hub declares.
+    pub(crate) fn answer(
         &self,
         route: &Route,
         range: &Range<u64>,
         pin: Option<&Pin>,
+        mut is_enough: impl FnMut(&Declared) -> Result<bool, Error>,
     ) -> Result<(Answer, Declared), Failed> {
         let target = route.target();
         let is_redirected = target.is_some();
@@ -402,6 +259,10 @@ impl Client {
             let answer = self.transport.get(&request).map_err(|broken| without_answer(&url, broken))?;
             if begins_at_hub && url.is_same_origin(&hub.endpoint) {
                 declared.add(&answer);
+                let is_file = matches!(answer.status, 200 | 206 | 301 | 302 | 303 | 307 | 308 | 416);
+                if is_file && is_enough(&declared)? {
+                    return Ok((answer, declared));
+                }
             }
             match answer.status {
                 301 | 302 | 303 | 307 | 308 => {
@@ -441,7 +302,7 @@ impl Client {
     }
 
     /// Checks a 206 and gives the length of the file.
-    fn ranged(&self, answer: &Answer, asked: &Range<u64>) -> Result<u64, Error> {
+    pub(crate) fn ranged(&self, answer: &Answer, asked: &Range<u64>) -> Result<u64, Error> {
         plain(answer)?;
         let total = total_of(text(&answer.headers, "content-range"), asked)?;
         let declared = text(&answer.headers, "content-length").map(str::parse::<u64>);
@@ -451,46 +312,8 @@ impl Client {
         }
     }
 
-    /// All of a file, from a server that ignores ranges.
-    fn whole(&self, answer: Answer, declared: Declared) -> Result<Beginning, Failed> {
-        plain(&answer)?;
-        let too_long = || Error::from(ErrorKind::NoRanges { limit: WHOLE_MAX });
-        let len = text(&answer.headers, "content-length").and_then(|len| len.parse::<u64>().ok());
-        if len.is_some_and(|len| len > WHOLE_MAX) {
-            return Err(too_long().into());
-        }
-        let headers = answer.headers.clone();
-        let mut bytes = Vec::new();
-        let mut body = answer.body;
-        let end = self.pace.now() + allowed(len.unwrap_or(WHOLE_MAX));
-        let mut step = vec![0; STEP];
-        loop {
-            let read = match body.read(&mut step) {
-                Ok(0) => break,
-                Ok(_) if self.pace.now() > end => Err(io::ErrorKind::TimedOut.into()),
-                read => read,
-            };
-            let read = match read {
-                Ok(read) => read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => {
-                    return Err(again(error));
-                }
-            };
-            self.counters.bytes.fetch_add(read as u64, Ordering::Relaxed);
-            bytes.extend_from_slice(step.get(..read).unwrap_or_default());
-            if bytes.len() as u64 > WHOLE_MAX {
-                return Err(too_long().into());
-            }
-        }
-        if len.is_some_and(|len| len != bytes.len() as u64) {
-            return Err(again(io::ErrorKind::UnexpectedEof.into()));
-        }
-        Ok(Beginning { pin: Pin::new(bytes.len() as u64, &headers), bytes, declared })
-    }
-
     /// Reads a body: how many bytes arrived, and why no more did.
-    fn fill(&self, answer: Answer, out: &mut [u8], time: Duration) -> (usize, io::Result<()>) {
+    pub(crate) fn fill(&self, answer: Answer, out: &mut [u8], time: Duration) -> (usize, io::Result<()>) {
         let is_measured = answer.headers.contains_key("content-length");
         let mut body = answer.body;
         let end = self.pace.now() + time;
@@ -518,7 +341,7 @@ impl Client {
     }
 
     /// The failure of a status.
-    fn refused(&self, answer: &Answer, route: &Route) -> Failed {
+    pub(crate) fn refused(&self, answer: &Answer, route: &Route) -> Failed {
         let (host, status) = (route.origin().host().to_owned(), answer.status);
         let of_hub = text(&answer.headers, "x-error-code").unwrap_or_default();
         let kind = match status {
@@ -538,7 +361,7 @@ impl Client {
     }
 }
 
-fn again(error: io::Error) -> Failed {
+pub(crate) fn again(error: io::Error) -> Failed {
     Failed::Again { error: error.into(), after: None }
 }
 
@@ -556,7 +379,7 @@ fn without_answer(url: &Url, broken: Broken) -> Failed {
 /// # Errors
 ///
 /// [`ErrorKind::Encoding`] for a compressed body.
-fn plain(answer: &Answer) -> Result<(), Error> {
+pub(crate) fn plain(answer: &Answer) -> Result<(), Error> {
     match text(&answer.headers, "content-encoding") {
         None | Some("identity" | "") => Ok(()),
         Some(_) => Err(ErrorKind::Encoding.into()),

@@ -8,16 +8,42 @@ use std::thread;
 use read_at::{ReadAt, check_range};
 
 use crate::buffered::{Buffered, buffer};
-use crate::client::{Beginning, Client, Declared, Route};
+use crate::cache::Cached;
+use crate::client::{Client, Network, Route};
+use crate::declared::Declared;
 use crate::error::{Error, ErrorKind};
+use crate::hub::HubPath;
+use crate::open::Beginning;
 use crate::pin::Pin;
+use crate::place::Place;
 use crate::plan::{COPIED_AT_ONCE, pieces};
 use crate::url::Url;
 
-/// One version of a file over HTTP. Threads can share it; at most 24 MiB of it are in memory, as [`Buffered`] keeps them.
+/// One version of a file over HTTP, or of the hub's cache. Threads can share it; at most 24 MiB of it are in memory, as [`Buffered`] keeps
+/// them.
 #[derive(Debug)]
 pub struct RemoteFile {
-    bytes: Buffered<Pinned>,
+    client: Arc<Client>,
+    /// Of a file of the hub, at its commit.
+    hub: Option<HubPath>,
+    declared: Declared,
+    bytes: Bytes,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Requested(Buffered<Pinned>),
+    Cached(InCache),
+}
+
+/// A file that the hub's own programs have downloaded.
+#[derive(Debug)]
+struct InCache {
+    file: Cached,
+    /// Where it would be asked for.
+    url: Url,
+    /// Whether the hub was asked about it.
+    is_asked: bool,
 }
 
 /// The requests for one version of a file.
@@ -26,7 +52,6 @@ struct Pinned {
     client: Arc<Client>,
     route: Route,
     pin: Pin,
-    declared: Declared,
 }
 
 impl ReadAt for Pinned {
@@ -40,51 +65,91 @@ impl ReadAt for Pinned {
 }
 
 impl RemoteFile {
-    pub(crate) fn new(client: Arc<Client>, route: Route, beginning: Beginning) -> Self {
+    pub(crate) fn new(client: Arc<Client>, route: Route, beginning: Beginning, hub: Option<HubPath>) -> Self {
         let Beginning { pin, bytes, declared } = beginning;
         let windows = client.windows.clone();
-        Self { bytes: Buffered::new(Pinned { client, route, pin, declared }, bytes, windows) }
+        let pinned = Pinned { client: Arc::clone(&client), route, pin };
+        Self { client, hub, declared, bytes: Bytes::Requested(Buffered::new(pinned, bytes, windows)) }
     }
 
-    const fn pinned(&self) -> &Pinned {
-        self.bytes.source()
+    /// A file of the cache; `declared` is the answer of the hub, if it was asked.
+    pub(crate) fn cached(
+        client: Arc<Client>,
+        hub: HubPath,
+        url: Url,
+        file: Cached,
+        declared: Option<Declared>,
+    ) -> Self {
+        client.counters.cached();
+        let is_asked = declared.is_some();
+        let declared = declared.unwrap_or_else(|| Declared {
+            commit: hub.commit().map(str::to_owned),
+            sha256: file.sha256_by_name().map(str::to_owned),
+            size: None,
+        });
+        let bytes = Bytes::Cached(InCache { file, url, is_asked });
+        Self { client, hub: Some(hub), declared, bytes }
     }
 
-    /// Where it was asked for; of a file of the hub, at its commit.
+    /// Where it was asked for, or would be; of a file of the hub, at its commit.
     #[must_use]
     pub const fn url(&self) -> &Url {
-        self.pinned().route.origin()
+        match &self.bytes {
+            Bytes::Requested(bytes) => bytes.source().route.origin(),
+            Bytes::Cached(cached) => &cached.url,
+        }
     }
 
-    /// SHA-256 of the content, in lower case, as the hub declares it for large files.
+    /// What it is; of the hub, at its commit.
+    pub(crate) fn place(&self) -> Place {
+        self.hub.clone().map_or_else(|| Place::Url(self.url().clone()), Place::Hub)
+    }
+
+    /// Whether it is read from the cache of the hub.
+    #[must_use]
+    pub const fn is_cached(&self) -> bool {
+        matches!(self.bytes, Bytes::Cached(_))
+    }
+
+    /// SHA-256 of the content, in lower case, as the hub declares it for large files; of a file of the cache about which the hub was not
+    /// asked, as its name says it.
     #[must_use]
     pub fn sha256_declared(&self) -> Option<&str> {
-        self.pinned().declared.sha256.as_deref()
+        self.declared.sha256.as_deref()
+    }
+
+    /// The same, and the hub is asked if it was not yet and requests are sent.
+    ///
+    /// # Errors
+    ///
+    /// Those of requests.
+    pub fn sha256_of_hub(&self) -> Result<Option<String>, Error> {
+        match (&self.bytes, &self.hub) {
+            (Bytes::Cached(InCache { is_asked: false, .. }), Some(path))
+                if self.client.options.network == Network::On =>
+            {
+                self.client.sha256_of_hub(path)
+            }
+            _ => Ok(self.declared.sha256.clone()),
+        }
     }
 
     /// The commit of the hub that it belongs to.
     #[must_use]
     pub fn commit(&self) -> Option<&str> {
-        self.pinned().declared.commit.as_deref()
+        self.declared.commit.as_deref()
     }
 
-    /// What tells this version of the file from others: its ETag, or its date; `None` if the server sent neither.
+    /// What tells this version of the file from others: its ETag, or its date; of the cache, the name of its content. `None` if there is
+    /// none.
     #[must_use]
     pub fn version(&self) -> Option<&str> {
-        self.pinned().pin.etag.as_deref().or(self.pinned().pin.modified.as_deref())
-    }
-
-    /// Compares a digest in lower-case hexadecimal digits with [`sha256_declared`](Self::sha256_declared).
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Digest`]; none if nothing is declared.
-    pub fn check_sha256(&self, found: &str) -> Result<(), Error> {
-        match self.sha256_declared() {
-            Some(expected) if expected != found => {
-                Err(ErrorKind::Digest { expected: expected.to_owned(), found: found.to_owned() }.into())
+        match &self.bytes {
+            Bytes::Requested(bytes) => {
+                let pin = &bytes.source().pin;
+                pin.etag.as_deref().or(pin.modified.as_deref())
             }
-            _ => Ok(()),
+            Bytes::Cached(cached) => cached.file.blob.as_deref(),
         }
     }
 
@@ -126,27 +191,43 @@ impl RemoteFile {
 
     fn read_range(&self, range: Range<u64>) -> Result<Vec<u8>, Error> {
         let mut bytes = buffer(range.end - range.start)?;
-        let have = self.bytes.copy(range.start, &mut bytes);
-        let rest = bytes.get_mut(have..).unwrap_or_default();
-        let Pinned { client, route, pin, .. } = self.pinned();
-        client.fetch(route, pin, range.start + have as u64, rest)?;
+        match &self.bytes {
+            Bytes::Requested(held) => {
+                let have = held.copy(range.start, &mut bytes);
+                let rest = bytes.get_mut(have..).unwrap_or_default();
+                let Pinned { client, route, pin } = held.source();
+                client.fetch(route, pin, range.start + have as u64, rest)?;
+            }
+            Bytes::Cached(cached) => {
+                let read = cached.file.source.read_exact_at(range.start, &mut bytes);
+                read.map_err(|error| Error::caused(ErrorKind::CacheRead, error))?;
+            }
+        }
         Ok(bytes)
     }
 
-    /// Fills `out` with the bytes at `offset` if no request is needed for them; what is in it is unspecified otherwise.
+    /// Fills `out` with the bytes at `offset` if no request is needed for them, as of a file of the cache; what is in it is unspecified otherwise.
     #[must_use]
     pub fn read_held(&self, offset: u64, out: &mut [u8]) -> bool {
-        let is_held = self.bytes.read_held(offset, out);
-        if is_held {
-            self.pinned().client.counters.hit();
+        match &self.bytes {
+            Bytes::Requested(bytes) => {
+                let is_held = bytes.read_held(offset, out);
+                if is_held {
+                    self.client.counters.hit();
+                }
+                is_held
+            }
+            Bytes::Cached(cached) => cached.file.source.read_exact_at(offset, out).is_ok(),
         }
-        is_held
     }
 }
 
 impl ReadAt for RemoteFile {
     fn total_len(&self) -> u64 {
-        self.pinned().pin.len
+        match &self.bytes {
+            Bytes::Requested(bytes) => bytes.total_len(),
+            Bytes::Cached(cached) => cached.file.source.total_len(),
+        }
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
@@ -154,6 +235,13 @@ impl ReadAt for RemoteFile {
         if self.read_held(offset, out) {
             return Ok(());
         }
-        self.bytes.read_exact_at(offset, out)
+        match &self.bytes {
+            Bytes::Requested(bytes) => bytes.read_exact_at(offset, out),
+            Bytes::Cached(cached) => cached
+                .file
+                .source
+                .read_exact_at(offset, out)
+                .map_err(|error| Error::caused(ErrorKind::CacheRead, error).into()),
+        }
     }
 }

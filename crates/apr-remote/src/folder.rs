@@ -9,7 +9,6 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::file::RemoteFile;
 use crate::place::Place;
-use crate::url::Url;
 
 /// Requests at once for the beginnings of files.
 const AT_ONCE: usize = 8;
@@ -18,7 +17,8 @@ const AT_ONCE: usize = 8;
 #[derive(Debug)]
 pub struct Folder {
     client: Arc<Client>,
-    index: Url,
+    /// The file itself.
+    index: Place,
     opened: Mutex<BTreeMap<String, Arc<RemoteFile>>>,
 }
 
@@ -26,7 +26,7 @@ impl Folder {
     /// That of `file`.
     #[must_use]
     pub fn of(client: Arc<Client>, file: &RemoteFile) -> Self {
-        Self { client, index: file.url().clone(), opened: Mutex::default() }
+        Self { client, index: file.place(), opened: Mutex::default() }
     }
 
     /// The file of a relative name, below the folder.
@@ -39,7 +39,11 @@ impl Folder {
         if let Some(file) = known {
             return Ok(file);
         }
-        let file = Arc::new(self.client.open(&Place::Url(self.index.beside(name)?))?);
+        let place = match &self.index {
+            Place::Url(index) => Place::Url(index.beside(name)?),
+            Place::Hub(index) => Place::Hub(index.beside(name)?),
+        };
+        let file = Arc::new(self.client.open(&place)?);
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(Arc::clone(opened.entry(name.to_owned()).or_insert(file)))
     }

@@ -299,6 +299,7 @@ impl World {
             network: Network::On,
             tries: Tries::default(),
             hub: Hub { endpoint: Url::parse(HUB).unwrap(), token: Some(TOKEN.to_owned().into()) },
+            hub_cache: None,
             certificates: None,
         };
         let client = Client::with(Box::new(transport), Box::new(Ticks(Arc::clone(&clock))), options);
