@@ -4,6 +4,7 @@
 
 extern crate alloc;
 
+mod cache;
 mod server;
 
 use alloc::sync::Arc;
@@ -57,7 +58,7 @@ fn one_request_gives_length_and_beginning() {
     let (client, file) = open(options(None), &server.url("/m.safetensors?signature=secret")).unwrap();
     assert_eq!(file.total_len(), 300_000);
     assert_eq!(read(&file, 0, 65_536).unwrap(), &expected[..65_536]);
-    assert_eq!(client.counts(), Counts { requests: 1, bytes: 65_536, retries: 0, hits: 1 });
+    assert_eq!(client.counts(), Counts { requests: 1, bytes: 65_536, retries: 0, hits: 1, cached: 0 });
     assert_eq!(read(&file, 65_000, 10_000).unwrap(), &expected[65_000..75_000]);
     assert_eq!(read(&file, 299_990, 10).unwrap(), &expected[299_990..]);
     assert_eq!(
@@ -183,7 +184,6 @@ fn the_hub_is_asked_with_the_token_and_its_store_without() {
     });
     let (client, file) = open(options(Some(&hub)), "hf://o/n/m.safetensors").unwrap();
     assert_eq!((file.commit(), file.sha256_declared()), (Some(commit), Some(digest.as_str())));
-    assert_eq!(file.check_sha256("00").unwrap_err().code(), "rm-digest");
     assert_eq!(read(&file, 200_000, 100).unwrap(), &expected[200_000..200_100]);
     assert_eq!(client.counts().requests, 3, "the store is asked again without the hub");
     expired.store(1, Ordering::Relaxed);
