@@ -142,6 +142,8 @@ fn tell(plan: &Plan, copied: &[Copied], args: &Args, console: &mut Console) -> R
         let bytes = file.bytes.map_or_else(String::new, human::exact_bytes);
         let note = match (file.state, file.declared) {
             (Some(State::Present), _) => ", was there",
+            (Some(State::Cached), true) => ", from the hub's cache, SHA-256 as declared",
+            (Some(State::Cached), false) => ", from the hub's cache",
             (_, true) => ", SHA-256 as declared",
             (_, false) => "",
         };

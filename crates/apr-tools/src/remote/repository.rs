@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use std::path::{Path, PathBuf};
 
-use apr_remote::{Client, Error, ErrorKind, HubPath, Place, RemoteFile};
+use apr_remote::{CachedFile, Client, Error, ErrorKind, HubPath, Place, RemoteFile};
 use read_at::ReadAt as _;
 use serde::Deserialize;
 
@@ -53,12 +53,17 @@ struct LargeFile {
 }
 
 impl Repository {
-    /// Asks the hub.
+    /// Asks the hub; without the network, the list is that of its cache.
     ///
     /// # Errors
     ///
-    /// If it does not answer, or with something that is no list of files.
+    /// If it does not answer, or with something that is no list of files; if the cache cannot be read.
     pub(crate) fn list(client: &Arc<Client>, hub: &HubPath) -> Result<Self, Failure> {
+        if let Some((at, files)) = client.cached_files(hub)? {
+            let listed = |CachedFile { path, len, sha256 }| Listed { path, len: Some(len), sha256 };
+            let files = files.into_iter().filter(|file| is_at(&file.path, hub)).map(listed).collect();
+            return Ok(Self { client: Arc::clone(client), at, files });
+        }
         let listing = hub.listing(client.hub().endpoint())?;
         let shown = listing.to_string();
         let named = |failure: Failure| failure.in_file(Path::new(&shown));
@@ -69,13 +74,9 @@ impl Repository {
         if listing.sha.len() != 40 || !is_hex(&listing.sha) {
             return Err(wrong("`sha` is not a commit".to_owned()));
         }
-        let is_wanted = |path: &str| {
-            let rest = path.strip_prefix(hub.path());
-            hub.path().is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
         let mut files = Vec::new();
         for Sibling { rfilename, size, lfs } in listing.siblings {
-            if !is_wanted(&rfilename) {
+            if !is_at(&rfilename, hub) {
                 continue;
             }
             let sha256 = lfs.as_ref().map(|lfs| lfs.sha256.clone());
@@ -163,6 +164,12 @@ impl Repository {
         let path = if at.is_empty() { name.to_owned() } else { format!("{at}/{name}") };
         self.at.with_path(&path)
     }
+}
+
+/// Whether a file of a repository is the one at a path, or below it.
+fn is_at(path: &str, hub: &HubPath) -> bool {
+    let rest = path.strip_prefix(hub.path());
+    hub.path().is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// All bytes of a short file.

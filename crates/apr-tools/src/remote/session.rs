@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use apr_remote::{Client, Folder, Network, Options, Place, PlainHttp, RemoteFile, at_once};
+use apr_remote::{Client, ErrorKind, Folder, Network, Options, Place, PlainHttp, RemoteFile, at_once};
 use model_file::{FileKind, ModelFile, OpenOptions};
 use read_at::{AnySource, ReadAt};
 use sha2::{Digest as _, Sha256};
@@ -27,9 +27,12 @@ const PIECE_LEN: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Options of all commands")]
 pub(crate) struct RemoteArgs {
-    /// Send no request: URLs are refused.
+    /// Send no request: of URLs, only files in the hub's cache are read.
     #[arg(long, global = true)]
     offline: bool,
+    /// Do not use files that the hub's own programs have downloaded.
+    #[arg(long, global = true)]
+    no_hub_cache: bool,
     /// Read http:// URLs of other hosts than this machine.
     #[arg(long, global = true)]
     allow_http: bool,
@@ -92,14 +95,15 @@ pub(crate) fn finish(console: &Console) {
     if args.stats {
         let counts = client.map(|client| client.counts()).unwrap_or_default();
         console.note(format_args!(
-            "{}, {}, {}, {} from memory",
+            "{}, {}, {}, {} from memory, {} of the hub's cache",
             human::plural(counts.requests, "request"),
             human::bytes(counts.bytes),
             match counts.retries {
                 1 => "1 retry".to_owned(),
                 count => format!("{count} retries"),
             },
-            human::plural(counts.hits, "read")
+            human::plural(counts.hits, "read"),
+            human::plural(counts.cached, "file")
         ));
     }
 }
@@ -112,6 +116,9 @@ fn client() -> Result<Arc<Client>, Failure> {
         let mut options = Options::from_environment(|name| std::env::var_os(name))?;
         if session.args.offline {
             options.network = Network::Off;
+        }
+        if session.args.no_hub_cache {
+            options.hub_cache = None;
         }
         if session.args.allow_http {
             options.plain_http = PlainHttp::Anywhere;
@@ -227,7 +234,7 @@ impl Remote {
     /// If it cannot be read, or the hub declares another one.
     pub(crate) fn sha256(&self, advance: impl FnMut(usize)) -> Result<[u8; 32], Failure> {
         let Opened { file, name, .. } = &*self.0;
-        hashed(file, name, advance)
+        hashed(file, name, file.sha256_declared(), advance)
     }
 
     /// Reads the file, and of an index its shards, to compare the digests that the hub declares. Files without one are not read.
@@ -238,11 +245,16 @@ impl Remote {
     pub(crate) fn check_digests(&self, console: &Console) -> Result<(), Failure> {
         let mut files = self.0.shards.opened();
         files.push(Arc::clone(&self.0.file));
-        files.retain(|file| file.sha256_declared().is_some());
-        let mut progress = console.progress("hashing", files.iter().map(ReadAt::total_len).sum());
+        let mut declared = Vec::new();
         for file in files {
             let name = PathBuf::from(file.url().to_string());
-            hashed(&file, &name, |len| progress.advance(len))?;
+            let sha256 = file.sha256_of_hub().map_err(|error| Failure::from(error).in_file(&name))?;
+            declared.extend(sha256.map(|sha256| (file, name, sha256)));
+        }
+        let len = declared.iter().map(|(file, ..)| file.total_len()).sum();
+        let mut progress = console.progress("hashing", len);
+        for (file, name, sha256) in declared {
+            hashed(&file, &name, Some(&sha256), |len| progress.advance(len))?;
         }
         Ok(())
     }
@@ -279,8 +291,13 @@ impl Opened {
     }
 }
 
-/// SHA-256 of a file, compared with the one that the hub declares.
-fn hashed(file: &RemoteFile, name: &Path, mut advance: impl FnMut(usize)) -> Result<[u8; 32], Failure> {
+/// SHA-256 of a file, compared with the one that is declared, if one is.
+fn hashed(
+    file: &RemoteFile,
+    name: &Path,
+    declared: Option<&str>,
+    mut advance: impl FnMut(usize),
+) -> Result<[u8; 32], Failure> {
     let mut hash = Sha256::new();
     let mut piece = vec![0; PIECE_LEN];
     let mut at = 0;
@@ -292,9 +309,22 @@ fn hashed(file: &RemoteFile, name: &Path, mut advance: impl FnMut(usize)) -> Res
         at += len as u64;
     }
     let digest = hash.finalize();
-    file.check_sha256(&base16ct::lower::encode_string(&digest))
-        .map_err(|error| Failure::from(error).in_file(name))?;
-    Ok(digest.into())
+    let found = base16ct::lower::encode_string(&digest);
+    match declared.filter(|declared| *declared != found) {
+        Some(declared) => Err(other_digest(file, declared, found).in_file(name)),
+        None => Ok(digest.into()),
+    }
+}
+
+/// The failure of a file whose content is another one than is declared.
+pub(crate) fn other_digest(file: &RemoteFile, declared: &str, found: String) -> Failure {
+    let kind = ErrorKind::Digest { expected: declared.to_owned(), found };
+    let failure = Failure::from(apr_remote::Error::from(kind));
+    match file.is_cached() {
+        true => failure
+            .help("the file in the hub's cache is damaged: remove it there, or repeat with --no-hub-cache"),
+        false => failure,
+    }
 }
 
 /// Shared with what checks digests afterwards.

@@ -14,7 +14,7 @@ use crate::server::{Reply, Seen, Server};
 const REVISIONS: [&str; 2] = ["main", "v1.0"];
 pub(crate) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
-fn digest(bytes: &[u8]) -> String {
+pub(crate) fn digest(bytes: &[u8]) -> String {
     base16ct::lower::encode_string(&Sha256::digest(bytes))
 }
 

@@ -24,6 +24,8 @@ mod get;
 mod gguf;
 mod gguf_shards;
 mod hostile;
+#[cfg(feature = "remote")]
+mod hub_cache;
 mod inputs;
 #[cfg(target_os = "linux")]
 mod interruption;

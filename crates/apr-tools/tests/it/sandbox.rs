@@ -189,6 +189,8 @@ impl Sandbox {
         command.args(args).current_dir(self.base.join("work")).env("TMPDIR", self.base.join("tmp"));
         command.env_remove("NO_COLOR").env_remove("COLUMNS").env_remove("LINES").env("TERM", "xterm");
         command.env_remove("LC_ALL").env_remove("LC_CTYPE").env_remove("LANG");
+        // Not what the user of this machine has downloaded.
+        command.env("HF_HOME", self.base.join("hub")).env_remove("HF_HUB_CACHE").env_remove("HF_HUB_OFFLINE");
         // Files come out the same in every run.
         command.env("SOURCE_DATE_EPOCH", "1795241427");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -14,6 +14,7 @@ use super::plan::{Plan, Wanted};
 use crate::error::{CODE_NO_SPACE, CODE_OUTPUT_EXISTS, CODE_USAGE, Failure};
 use crate::file_digest;
 use crate::output::{Overwrite, check_file};
+use crate::remote::other_digest;
 use crate::terminal::{Console, Progress, human};
 
 /// The folder of parts.
@@ -32,6 +33,8 @@ pub(super) enum State {
     /// Part of it was there.
     Resumed,
     Downloaded,
+    /// The hub's cache had it.
+    Cached,
 }
 
 #[derive(Debug)]
@@ -135,7 +138,9 @@ impl<'f> Folder<'f> {
         progress: &mut Progress,
     ) -> Result<Copied, Failure> {
         if wanted.len.is_some_and(|len| len != file.total_len()) {
-            return Err(apr_remote::Error::from(ErrorKind::Changed).into());
+            let problem = "its length is not the one that the hub declares";
+            let kind = if file.is_cached() { ErrorKind::Cache { problem } } else { ErrorKind::Changed };
+            return Err(apr_remote::Error::from(kind).into());
         }
         let declared = wanted.sha256.as_deref().or(file.sha256_declared());
         let mut part = Part::open(self.path, wanted, file)?;
@@ -147,8 +152,7 @@ impl<'f> Folder<'f> {
         }
         if let Some(expected) = declared.filter(|declared| *declared != copied.sha256) {
             part.remove();
-            let kind = ErrorKind::Digest { expected: expected.to_owned(), found: copied.sha256 };
-            return Err(apr_remote::Error::from(kind).into());
+            return Err(other_digest(file, expected, copied.sha256));
         }
         self.place(part, wanted, copied)
     }
@@ -281,7 +285,11 @@ impl Part {
             hash.update(&piece[..len]);
             progress.advance(len);
         }
-        let state = if self.len > 0 { State::Resumed } else { State::Downloaded };
+        let state = match self.len {
+            0 if file.is_cached() => State::Cached,
+            0 => State::Downloaded,
+            _ => State::Resumed,
+        };
         let mut unsynced = 0;
         (&self.file).seek(SeekFrom::Start(self.len)).map_err(failed)?;
         file.read_in_order(self.len..file.total_len(), connections, |bytes| {
