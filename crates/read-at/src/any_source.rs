@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use core::fmt;
+use core::ops::Range;
 use std::fs::File;
 
 use crate::error::Error;
@@ -51,6 +52,13 @@ impl ReadAt for AnySource {
         match self {
             Self::File(source) => source.read_exact_at(offset, out),
             Self::Shared(source) => source.read_exact_at(offset, out),
+        }
+    }
+
+    fn will_read(&self, range: Range<u64>) {
+        match self {
+            Self::File(_) => {}
+            Self::Shared(source) => source.will_read(range),
         }
     }
 

@@ -5,6 +5,7 @@ use alloc::rc::Rc;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::RefCell;
+use core::ops::Range;
 
 use crate::error::{Error, ErrorKind};
 
@@ -22,6 +23,12 @@ pub trait ReadAt {
     /// [`ErrorKind::OutOfRange`] beyond the end; [`ErrorKind::Missing`] if the bytes have not arrived yet; [`ErrorKind::Source`]
     /// (see [`Error::from_source`]) if reading fails. The contents of `out` are unspecified then.
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error>;
+
+    /// Says that a range will be read from its beginning to its end, in pieces: a source that fetches its bytes can fetch exactly these.
+    /// Others do nothing.
+    fn will_read(&self, range: Range<u64>) {
+        let _ = range;
+    }
 
     /// All bytes of the source if they are in memory, so that readers can borrow instead of copy.
     fn in_memory(&self) -> Option<&[u8]> {
@@ -71,6 +78,10 @@ macro_rules! forward_to_target {
                 (**self).read_exact_at(offset, out)
             }
 
+            fn will_read(&self, range: Range<u64>) {
+                (**self).will_read(range);
+            }
+
             fn in_memory(&self) -> Option<&[u8]> {
                 (**self).in_memory()
             }
@@ -92,6 +103,10 @@ impl<R: ReadAt + ?Sized> ReadAt for RefCell<R> {
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
         self.borrow().read_exact_at(offset, out)
+    }
+
+    fn will_read(&self, range: Range<u64>) {
+        self.borrow().will_read(range);
     }
 }
 

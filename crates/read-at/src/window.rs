@@ -1,5 +1,7 @@
 //! A range of a source.
 
+use core::ops::Range;
+
 use crate::error::{Error, ErrorKind};
 use crate::source::{ReadAt, check_range};
 
@@ -47,6 +49,11 @@ impl<R: ReadAt> ReadAt for Window<R> {
         self.source.read_exact_at(self.offset + offset, out)
     }
 
+    fn will_read(&self, range: Range<u64>) {
+        let at = |at: u64| self.offset + at.min(self.len);
+        self.source.will_read(at(range.start)..at(range.end));
+    }
+
     fn in_memory(&self) -> Option<&[u8]> {
         let begin = usize::try_from(self.offset).ok()?;
         self.source.in_memory()?.get(begin..)?.get(..usize::try_from(self.len).ok()?)
@@ -56,10 +63,40 @@ impl<R: ReadAt> ReadAt for Window<R> {
 #[cfg(test)]
 mod tests {
     use alloc::boxed::Box;
+    use alloc::rc::Rc;
     use alloc::sync::Arc;
     use alloc::vec;
+    use core::cell::RefCell;
 
     use super::*;
+
+    /// The range that it is told of.
+    #[derive(Default)]
+    struct Told(RefCell<Range<u64>>);
+
+    impl ReadAt for Told {
+        fn total_len(&self) -> u64 {
+            100
+        }
+
+        fn read_exact_at(&self, _: u64, _: &mut [u8]) -> Result<(), Error> {
+            Ok(())
+        }
+
+        fn will_read(&self, range: Range<u64>) {
+            *self.0.borrow_mut() = range;
+        }
+    }
+
+    #[test]
+    fn the_source_is_told_of_its_own_range() {
+        let told = Told::default();
+        let window = Rc::new(Window::new(&told, 10, 50).unwrap());
+        for (range, expected) in [(5..20, 15..30), (0..u64::MAX, 10..60)] {
+            window.will_read(range);
+            assert_eq!(*told.0.borrow(), expected);
+        }
+    }
 
     #[test]
     fn reading_past_the_end_is_an_error() {
