@@ -5,20 +5,29 @@ use alloc::sync::{Arc, Weak};
 use core::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use read_at::{ReadAt, check_range};
+use read_at::{ReadAt, SharedSource, check_range};
 
 use crate::error::{Error, ErrorKind};
-use crate::plan::{BEGINNING_MAX, ReadAhead, first_read, next_end};
+use crate::pieces::{self, Limits, Pieces, Pool, Reach};
+use crate::plan::{BEGINNING_MAX, HINTED_MIN, LONGEST, Planned, ReadAhead, first_read, next_end};
 
 /// Keeps the beginning of a source, and reads ahead beyond it. Threads can share it; at most 24 MiB of the source are in memory.
 ///
 /// A read at an arbitrary offset requests 64 KiB or what is asked for; a reader that goes on from there causes longer requests, up to
-/// 8 MiB. A read that is longer is one request. Of many files of one client, the eight read last have a piece read ahead.
+/// 8 MiB, one after the other. Files over HTTP are read by several requests at once, see [`RemoteFile`](crate::RemoteFile).
 #[derive(Debug)]
 pub struct Buffered<S> {
-    source: S,
+    source: Arc<S>,
     held: Arc<Mutex<Held>>,
+    /// Of a source of which several ranges can be read at once.
+    shared: Option<Together>,
+}
+
+/// What the files of one client share.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Together {
     windows: Windows,
+    pool: Pool,
 }
 
 /// The bytes in memory.
@@ -28,6 +37,10 @@ pub(crate) struct Held {
     window: Vec<u8>,
     window_at: u64,
     ahead: ReadAhead,
+    /// What is requested ahead, and the piece that was taken last.
+    pieces: Option<Pieces>,
+    piece: Vec<u8>,
+    piece_at: u64,
 }
 
 /// Sources whose windows are in memory at once.
@@ -47,7 +60,8 @@ impl Windows {
         let oldest = if sources.len() > WINDOWS { sources.pop_front() } else { None };
         drop(sources);
         if let Some(oldest) = oldest.as_ref().and_then(Weak::upgrade) {
-            oldest.lock().unwrap_or_else(PoisonError::into_inner).window = Vec::new();
+            let mut oldest = oldest.lock().unwrap_or_else(PoisonError::into_inner);
+            (oldest.window, oldest.piece, oldest.pieces) = (Vec::new(), Vec::new(), None);
         }
     }
 }
@@ -56,19 +70,37 @@ impl Windows {
 enum Wanted {
     /// The rest of a header whose length is not known.
     Beginning(Range<u64>),
-    Window(Range<u64>),
+    Window(Planned),
+}
+
+/// Copies what `bytes`, which begin at `at`, have from `offset` on.
+fn copied(bytes: &[u8], at: u64, offset: u64, out: &mut [u8]) -> Option<usize> {
+    let rest = offset.checked_sub(at).and_then(|skip| bytes.get(usize::try_from(skip).ok()?..))?;
+    let len = rest.len().min(out.len());
+    out.get_mut(..len)?.copy_from_slice(rest.get(..len)?);
+    Some(len).filter(|len| *len > 0)
 }
 
 impl Held {
+    /// What is here, and where it begins.
+    fn parts(&self) -> [(&[u8], u64); 3] {
+        [(&self.beginning, 0), (&self.piece, self.piece_at), (&self.window, self.window_at)]
+    }
+
     /// Copies what is here of the bytes from `offset` on, and says how many.
     fn copy(&self, offset: u64, out: &mut [u8]) -> usize {
-        let from = |bytes: &[u8], at: u64, out: &mut [u8]| {
-            let rest = offset.checked_sub(at).and_then(|skip| bytes.get(usize::try_from(skip).ok()?..))?;
-            let len = rest.len().min(out.len());
-            out.get_mut(..len)?.copy_from_slice(rest.get(..len)?);
-            Some(len).filter(|len| *len > 0)
-        };
-        from(&self.beginning, 0, out).or_else(|| from(&self.window, self.window_at, out)).unwrap_or(0)
+        self.parts().into_iter().find_map(|(bytes, at)| copied(bytes, at, offset, out)).unwrap_or(0)
+    }
+
+    /// The first byte from `offset` on that is not here.
+    fn end_from(&self, mut offset: u64) -> u64 {
+        for (bytes, at) in self.parts() {
+            let end = at.saturating_add(bytes.len() as u64);
+            if (at..end).contains(&offset) {
+                offset = end;
+            }
+        }
+        offset
     }
 
     fn wanted(&mut self, offset: u64, len: u64, total: u64) -> Wanted {
@@ -82,7 +114,7 @@ impl Held {
     }
 }
 
-impl<S: ReadAt> Buffered<S> {
+impl<S: SharedSource + 'static> Buffered<S> {
     /// Reads the beginning: 64 KiB, of a name that ends in `.gguf` 1 MiB.
     ///
     /// # Errors
@@ -104,16 +136,24 @@ impl<S: ReadAt> Buffered<S> {
     pub fn open(source: S, file_name: &str) -> Result<Self, read_at::Error> {
         let mut beginning = buffer(first_read(file_name).min(source.total_len()))?;
         source.read_exact_at(0, &mut beginning)?;
-        Ok(Self::new(source, beginning, Windows::default()))
+        Ok(Self::new(source, beginning, None))
     }
 
-    pub(crate) fn new(source: S, beginning: Vec<u8>, windows: Windows) -> Self {
-        let ahead = ReadAhead::new();
-        let held = Held { beginning, window: Vec::new(), window_at: 0, ahead };
-        Self { source, held: Arc::new(Mutex::new(held)), windows }
+    /// `shared` for a source of which several ranges are requested at once.
+    pub(crate) fn new(source: S, beginning: Vec<u8>, shared: Option<Together>) -> Self {
+        let held = Held {
+            beginning,
+            window: Vec::new(),
+            window_at: 0,
+            ahead: ReadAhead::new(),
+            pieces: None,
+            piece: Vec::new(),
+            piece_at: 0,
+        };
+        Self { source: Arc::new(source), held: Arc::new(Mutex::new(held)), shared }
     }
 
-    pub(crate) const fn source(&self) -> &S {
+    pub(crate) const fn source(&self) -> &Arc<S> {
         &self.source
     }
 
@@ -141,11 +181,62 @@ impl<S: ReadAt> Buffered<S> {
         true
     }
 
+    fn pieces(&self, range: Range<u64>, reach: Reach, pool: &Pool) -> Pieces {
+        Pieces::begin(Arc::<S>::clone(&self.source), range, reach, Limits::AHEAD, pool)
+    }
+
+    /// Begins to request several pieces at once, if so much is wanted, or a reader has gone on for so long.
+    fn begin(&self, wanted: &Wanted, len: u64) -> Option<Arc<pieces::Shared>> {
+        let (Wanted::Window(planned), Some(Together { pool, .. })) = (wanted, &self.shared) else {
+            return None;
+        };
+        let total = self.source.total_len();
+        let pieces = match (planned.is_run(), len > LONGEST) {
+            (true, _) => self.pieces(planned.ahead(total), Reach::Growing { run: planned.run }, pool),
+            (false, true) => self.pieces(planned.range.clone(), Reach::Exact, pool),
+            (false, false) => return None,
+        };
+        let shared = pieces.shared();
+        self.held().pieces = Some(pieces);
+        Some(shared)
+    }
+
+    /// Takes the piece with the byte at `at` from those that are requested ahead, keeps it, and copies as much as `out` takes. `None` if it
+    /// is not among them.
+    fn take(
+        &self,
+        pieces: &Arc<pieces::Shared>,
+        at: u64,
+        out: &mut [u8],
+    ) -> Option<Result<usize, read_at::Error>> {
+        let (start, bytes) = pieces.take(at)?;
+        let mut held = self.held();
+        let bytes = match bytes {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                held.pieces = None;
+                return Some(Err(error));
+            }
+        };
+        let len = copied(&bytes, start, at, out)?;
+        (held.piece, held.piece_at) = (bytes, start);
+        drop(held);
+        self.note_use();
+        Some(Ok(len))
+    }
+
+    /// Others that have read before give their bytes back.
+    fn note_use(&self) {
+        if let Some(Together { windows, .. }) = &self.shared {
+            windows.add(&self.held);
+        }
+    }
+
     /// Requests what is wanted, keeps it, and copies as much as `out` takes; nothing is locked meanwhile.
     fn request(&self, wanted: Wanted, out: &mut [u8]) -> Result<usize, read_at::Error> {
         let (range, is_beginning) = match wanted {
             Wanted::Beginning(range) => (range, true),
-            Wanted::Window(range) => (range, false),
+            Wanted::Window(planned) => (planned.range, false),
         };
         let len = range.end - range.start;
         if !is_beginning && len == out.len() as u64 {
@@ -162,7 +253,7 @@ impl<S: ReadAt> Buffered<S> {
         if !is_beginning {
             (held.window, held.window_at) = (bytes, range.start);
             drop(held);
-            self.windows.add(&self.held);
+            self.note_use();
         } else if held.beginning.len() as u64 == range.start {
             held.beginning.extend_from_slice(&bytes);
         }
@@ -170,7 +261,7 @@ impl<S: ReadAt> Buffered<S> {
     }
 }
 
-impl<S: ReadAt> ReadAt for Buffered<S> {
+impl<S: SharedSource + 'static> ReadAt for Buffered<S> {
     fn total_len(&self) -> u64 {
         self.source.total_len()
     }
@@ -182,17 +273,40 @@ impl<S: ReadAt> ReadAt for Buffered<S> {
         while done < out.len() {
             let at = offset + done as u64;
             let rest = out.get_mut(done..).unwrap_or_default();
-            let mut held = self.held();
+            let held = self.held();
             let copied = held.copy(at, rest);
             if copied > 0 {
                 done += copied;
                 continue;
             }
-            let wanted = held.wanted(at, rest.len() as u64, total);
+            let pieces = held.pieces.as_ref().map(Pieces::shared);
             drop(held);
-            done += self.request(wanted, rest)?;
+            if let Some(taken) = pieces.and_then(|pieces| self.take(&pieces, at, rest)) {
+                done += taken?;
+                continue;
+            }
+            let wanted = self.held().wanted(at, rest.len() as u64, total);
+            let pieces = self.begin(&wanted, rest.len() as u64);
+            done += match pieces.and_then(|pieces| self.take(&pieces, at, rest)) {
+                Some(taken) => taken?,
+                None => self.request(wanted, rest)?,
+            };
         }
         Ok(())
+    }
+
+    fn will_read(&self, range: Range<u64>) {
+        let Some(Together { pool, .. }) = &self.shared else { return };
+        let mut held = self.held();
+        let start = held.end_from(range.start);
+        let range = start..range.end.min(self.total_len());
+        if range.is_empty() || held.pieces.as_ref().is_some_and(|pieces| pieces.shared().go_on(&range)) {
+            return;
+        }
+        // Shorter ones are read with what is near them.
+        if range.end - range.start >= HINTED_MIN {
+            held.pieces = Some(self.pieces(range, Reach::Exact, pool));
+        }
     }
 }
 
@@ -207,24 +321,4 @@ pub(crate) fn buffer(len: u64) -> Result<Vec<u8>, Error> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn eight_sources_have_a_window_at_most() {
-        let windows = Windows::default();
-        let sources: Vec<_> =
-            (0..20).map(|_| Buffered::new(vec![7; 1 << 20], Vec::new(), windows.clone())).collect();
-        for source in &sources {
-            source.read_exact_at(500_000, &mut [0; 8]).unwrap();
-        }
-        let has_window = |source: &&Buffered<Vec<u8>>| !source.held().window.is_empty();
-        assert_eq!(sources.iter().filter(has_window).count(), WINDOWS);
-        // The ones that were read last; what another one had is read again.
-        assert!(sources[12..].iter().all(|source| has_window(&source)));
-        let mut out = [0; 8];
-        sources[0].read_exact_at(500_000, &mut out).unwrap();
-        assert_eq!(out, [7; 8]);
-        assert!(has_window(&&sources[0]) && !has_window(&&sources[12]));
-    }
-}
+mod tests;

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use read_at::FileSource;
+use read_at::{FileSource, ReadAt};
 
 use crate::error::{Error, ErrorKind};
 use crate::hub::{HubPath, home};
@@ -50,6 +50,17 @@ impl Cached {
     /// SHA-256 of the content by the name of the file, in lower case.
     pub(crate) fn sha256_by_name(&self) -> Option<&str> {
         self.blob.as_deref().filter(|name| is_hex(name, 64))
+    }
+}
+
+impl ReadAt for Cached {
+    fn total_len(&self) -> u64 {
+        self.source.total_len()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
+        let read = self.source.read_exact_at(offset, out);
+        read.map_err(|error| Error::caused(ErrorKind::CacheRead, error).into())
     }
 }
 

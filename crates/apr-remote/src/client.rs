@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use crate::buffered::Windows;
+use crate::buffered::Together;
 use crate::cache::HubCache;
 use crate::counts::{Counters, Counts};
 use crate::declared::Declared;
@@ -133,7 +133,7 @@ pub struct Client {
     pub(crate) pace: Box<dyn Pace>,
     pub(crate) options: Options,
     pub(crate) counters: Counters,
-    pub(crate) windows: Windows,
+    pub(crate) together: Together,
 }
 
 impl Client {
@@ -148,8 +148,8 @@ impl Client {
     }
 
     pub(crate) fn with(transport: Box<dyn Transport>, pace: Box<dyn Pace>, options: Options) -> Arc<Self> {
-        let (counters, windows) = Default::default();
-        Arc::new(Self { transport, pace, options, counters, windows })
+        let (counters, together) = Default::default();
+        Arc::new(Self { transport, pace, options, counters, together })
     }
 
     /// What requests have cost so far.

@@ -2,25 +2,31 @@
 
 use alloc::sync::Arc;
 use core::ops::Range;
-use std::sync::mpsc::sync_channel;
-use std::thread;
 
-use read_at::{ReadAt, check_range};
+use read_at::{ReadAt, SharedSource, check_range};
 
-use crate::buffered::{Buffered, buffer};
+use crate::buffered::Buffered;
 use crate::cache::Cached;
 use crate::client::{Client, Network, Route};
 use crate::declared::Declared;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::hub::HubPath;
 use crate::open::Beginning;
+use crate::pieces::{Limits, in_order};
 use crate::pin::Pin;
 use crate::place::Place;
-use crate::plan::{COPIED_AT_ONCE, pieces};
+use crate::plan::COPIED_AT_ONCE;
 use crate::url::Url;
 
-/// One version of a file over HTTP, or of the hub's cache. Threads can share it; at most 24 MiB of it are in memory, as [`Buffered`] keeps
-/// them.
+/// Bytes of the beginning that are passed on at once.
+const HELD_LEN: usize = 1 << 20;
+
+/// One version of a file over HTTP, or of the hub's cache. Threads can share it.
+///
+/// The beginning (16 MiB at most) is kept, as by [`Buffered`]. A reader that goes on, reads more than 8 MiB, or says what it
+/// [will read](ReadAt::will_read) is served by pieces of 8 MiB, of which 8 are requested at once, in order; the files of one client have 8
+/// pieces together, and one more each if there are several files. Of the eight files read last, the piece and the range that were read last
+/// are kept too: 24 MiB, and 64 MiB of what is requested ahead.
 #[derive(Debug)]
 pub struct RemoteFile {
     client: Arc<Client>,
@@ -39,7 +45,7 @@ enum Bytes {
 /// A file that the hub's own programs have downloaded.
 #[derive(Debug)]
 struct InCache {
-    file: Cached,
+    file: Arc<Cached>,
     /// Where it would be asked for.
     url: Url,
     /// Whether the hub was asked about it.
@@ -67,9 +73,9 @@ impl ReadAt for Pinned {
 impl RemoteFile {
     pub(crate) fn new(client: Arc<Client>, route: Route, beginning: Beginning, hub: Option<HubPath>) -> Self {
         let Beginning { pin, bytes, declared } = beginning;
-        let windows = client.windows.clone();
+        let together = client.together.clone();
         let pinned = Pinned { client: Arc::clone(&client), route, pin };
-        Self { client, hub, declared, bytes: Bytes::Requested(Buffered::new(pinned, bytes, windows)) }
+        Self { client, hub, declared, bytes: Bytes::Requested(Buffered::new(pinned, bytes, Some(together))) }
     }
 
     /// A file of the cache; `declared` is the answer of the hub, if it was asked.
@@ -87,13 +93,13 @@ impl RemoteFile {
             sha256: file.sha256_by_name().map(str::to_owned),
             size: None,
         });
-        let bytes = Bytes::Cached(InCache { file, url, is_asked });
+        let bytes = Bytes::Cached(InCache { file: Arc::new(file), url, is_asked });
         Self { client, hub: Some(hub), declared, bytes }
     }
 
     /// Where it was asked for, or would be; of a file of the hub, at its commit.
     #[must_use]
-    pub const fn url(&self) -> &Url {
+    pub fn url(&self) -> &Url {
         match &self.bytes {
             Bytes::Requested(bytes) => bytes.source().route.origin(),
             Bytes::Cached(cached) => &cached.url,
@@ -153,57 +159,39 @@ impl RemoteFile {
         }
     }
 
-    /// Reads a range with several requests at once, and passes it to `take` in order, in pieces of 4 MiB. At most twice as many pieces as
-    /// requests are in memory.
+    /// Reads a range with several requests at once, and passes it to `take` in order, in pieces of 4 MiB at most. At most twice as many
+    /// pieces as requests are in memory.
     ///
     /// # Errors
     ///
     /// Those of reading and of `take`; what was passed before is the beginning of the range.
-    pub fn read_in_order<E: From<Error>>(
+    pub fn read_in_order<E: From<read_at::Error>>(
         &self,
         range: Range<u64>,
         in_flight: usize,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let pieces: Vec<_> = pieces(range, COPIED_AT_ONCE).collect();
-        let in_flight = in_flight.clamp(1, pieces.len().max(1));
-        thread::scope(|scope| {
-            // Each thread has every n-th piece, and is one piece ahead at most.
-            let threads = (0..in_flight).map(|first| {
-                let (sender, receiver) = sync_channel(1);
-                let pieces = pieces.iter().skip(first).step_by(in_flight);
-                scope.spawn(move || {
-                    for piece in pieces {
-                        let read = self.read_range(piece.clone());
-                        let is_end = read.is_err();
-                        if sender.send(read).is_err() || is_end {
-                            return;
-                        }
+        let mut start = range.start;
+        if let Bytes::Requested(held) = &self.bytes {
+            let mut piece = vec![0; HELD_LEN];
+            loop {
+                let len = usize::try_from(range.end.saturating_sub(start)).unwrap_or(HELD_LEN).min(HELD_LEN);
+                match held.copy(start, piece.get_mut(..len).unwrap_or_default()) {
+                    0 => break,
+                    copied => {
+                        take(piece.get(..copied).unwrap_or_default())?;
+                        start += copied as u64;
                     }
-                });
-                receiver
-            });
-            let threads: Vec<_> = threads.collect();
-            let in_turn = threads.iter().cycle().zip(&pieces);
-            in_turn.filter_map(|(thread, _)| thread.recv().ok()).try_for_each(|read| take(&read?))
-        })
-    }
-
-    fn read_range(&self, range: Range<u64>) -> Result<Vec<u8>, Error> {
-        let mut bytes = buffer(range.end - range.start)?;
-        match &self.bytes {
-            Bytes::Requested(held) => {
-                let have = held.copy(range.start, &mut bytes);
-                let rest = bytes.get_mut(have..).unwrap_or_default();
-                let Pinned { client, route, pin } = held.source();
-                client.fetch(route, pin, range.start + have as u64, rest)?;
-            }
-            Bytes::Cached(cached) => {
-                let read = cached.file.source.read_exact_at(range.start, &mut bytes);
-                read.map_err(|error| Error::caused(ErrorKind::CacheRead, error))?;
+                }
             }
         }
-        Ok(bytes)
+        let in_flight = in_flight.max(1);
+        let limits = Limits { len: COPIED_AT_ONCE, in_flight, kept: 2 * in_flight };
+        let source: Arc<dyn SharedSource> = match &self.bytes {
+            Bytes::Requested(held) => Arc::<Pinned>::clone(held.source()),
+            Bytes::Cached(cached) => Arc::<Cached>::clone(&cached.file),
+        };
+        in_order(source, start..range.end.max(start), limits, take)
     }
 
     /// Fills `out` with the bytes at `offset` if no request is needed for them, as of a file of the cache; what is in it is unspecified otherwise.
@@ -217,7 +205,7 @@ impl RemoteFile {
                 }
                 is_held
             }
-            Bytes::Cached(cached) => cached.file.source.read_exact_at(offset, out).is_ok(),
+            Bytes::Cached(cached) => cached.file.read_exact_at(offset, out).is_ok(),
         }
     }
 }
@@ -226,7 +214,7 @@ impl ReadAt for RemoteFile {
     fn total_len(&self) -> u64 {
         match &self.bytes {
             Bytes::Requested(bytes) => bytes.total_len(),
-            Bytes::Cached(cached) => cached.file.source.total_len(),
+            Bytes::Cached(cached) => cached.file.total_len(),
         }
     }
 
@@ -237,11 +225,12 @@ impl ReadAt for RemoteFile {
         }
         match &self.bytes {
             Bytes::Requested(bytes) => bytes.read_exact_at(offset, out),
-            Bytes::Cached(cached) => cached
-                .file
-                .source
-                .read_exact_at(offset, out)
-                .map_err(|error| Error::caused(ErrorKind::CacheRead, error).into()),
+            Bytes::Cached(cached) => cached.file.read_exact_at(offset, out),
+        }
+    }
+    fn will_read(&self, range: Range<u64>) {
+        if let Bytes::Requested(bytes) = &self.bytes {
+            bytes.will_read(range);
         }
     }
 }

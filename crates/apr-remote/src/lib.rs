@@ -15,6 +15,7 @@ mod folder;
 mod http;
 mod hub;
 mod open;
+mod pieces;
 mod pin;
 mod place;
 mod plan;

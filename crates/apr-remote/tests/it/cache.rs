@@ -111,7 +111,7 @@ fn a_commit_needs_no_request_and_a_branch_one() {
         let mut copied = Vec::new();
         file.read_in_order(7..300_000, 8, |bytes| {
             copied.extend_from_slice(bytes);
-            Ok::<(), apr_remote::Error>(())
+            Ok::<(), read_at::Error>(())
         })
         .unwrap();
         assert!(copied == content(300_000)[7..]);
