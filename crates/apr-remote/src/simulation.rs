@@ -325,6 +325,29 @@ fn tensors(seed: &mut u64) -> Vec<(u64, usize)> {
     tensors
 }
 
+/// Reads 10 MiB in small pieces, as a whole, or after saying so.
+fn go_through(file: &RemoteFile, version: &[u8], kind: u64) -> Result<(), read_at::Error> {
+    let (start, len) = (1_000_000_000 + kind * 1_000, 10 << 20);
+    let step = match kind % 3 {
+        0 => len,
+        1 => 600_000,
+        _ => {
+            file.will_read(start..start + len as u64);
+            300_000
+        }
+    };
+    let mut out = vec![0; len];
+    let mut at = start;
+    for piece in out.chunks_mut(step) {
+        file.read_exact_at(at, piece)?;
+        for piece in piece.chunks(1_000_000) {
+            assert!(content(version, at, piece.len()) == piece, "wrong bytes: kind {kind}, offset {at}");
+            at += piece.len() as u64;
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn random_faults_never_give_wrong_bytes_never_hang_and_never_leak_credentials() {
     let schedules: u64 = std::env::var("APR_REMOTE_SCHEDULES").map_or(2_000, |count| count.parse().unwrap());
@@ -346,6 +369,10 @@ fn random_faults_never_give_wrong_bytes_never_hang_and_never_leak_credentials() 
                 let out = &mut buf[..len];
                 file.read_exact_at(offset, out)?;
                 assert!(content(version, offset, len) == out, "wrong bytes: seed {seed}, offset {offset}");
+            }
+            // Of 20 schedules, one of each kind also sends several requests at once.
+            if seed % 20 < 2 {
+                go_through(&file, version, seed / 20)?;
             }
             whole += 1;
             Ok(())

@@ -1,4 +1,8 @@
-//! What stays in memory.
+//! Which ranges are requested, how many at once, and what stays in memory.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::time::Duration;
+use std::thread;
 
 use super::*;
 
@@ -18,4 +22,157 @@ fn eight_sources_have_a_window_at_most() {
     sources[0].read_exact_at(500_000, &mut out).unwrap();
     assert_eq!(out, [7; 8]);
     assert!(has_window(&&sources[0]) && !has_window(&&sources[12]));
+}
+
+/// A source that takes its time, and remembers what it was asked for.
+#[derive(Debug, Default)]
+struct Slow {
+    len: u64,
+    /// From here on, reading fails.
+    broken_at: Option<u64>,
+    now: AtomicUsize,
+    most: Arc<AtomicUsize>,
+    asked: Arc<Mutex<Vec<Range<u64>>>>,
+}
+
+impl ReadAt for Slow {
+    fn total_len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
+        let end = offset + out.len() as u64;
+        self.asked.lock().unwrap().push(offset..end);
+        self.most.fetch_max(self.now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        thread::sleep(Duration::from_millis(20));
+        self.now.fetch_sub(1, Ordering::SeqCst);
+        if self.broken_at.is_some_and(|at| end > at) {
+            return Err(Error::from(ErrorKind::Changed).into());
+        }
+        marked(offset, out.len()).for_each(|(idx, mark)| out[idx] = mark);
+        Ok(())
+    }
+}
+
+const MIB: u64 = 1 << 20;
+
+/// Bytes of a range that tell where they are, by their place in it.
+fn marked(offset: u64, len: usize) -> impl Iterator<Item = (usize, u8)> {
+    let first = (offset.next_multiple_of(4_099) - offset) as usize;
+    (first..len).step_by(4_099).map(move |idx| (idx, ((offset + idx as u64) / 4_099) as u8))
+}
+
+/// A file of 400 MiB, whose first 64 KiB are held; what it was asked for, and how much at once.
+fn slow(
+    shared: &Together,
+    broken_at: Option<u64>,
+) -> (Buffered<Slow>, Arc<Mutex<Vec<Range<u64>>>>, Arc<AtomicUsize>) {
+    let source = Slow { len: 400 * MIB, broken_at, ..Slow::default() };
+    let (asked, most) = (Arc::clone(&source.asked), Arc::clone(&source.most));
+    let mut beginning = vec![0; 65_536];
+    marked(0, beginning.len()).for_each(|(idx, mark)| beginning[idx] = mark);
+    (Buffered::new(source, beginning, Some(shared.clone())), asked, most)
+}
+
+/// Reads a range in steps.
+fn go_through(file: &Buffered<Slow>, range: Range<u64>, step: u64) -> Result<u64, u64> {
+    let mut out = vec![0; step as usize];
+    let mut at = range.start;
+    while at < range.end {
+        let out = &mut out[..step.min(range.end - at) as usize];
+        file.read_exact_at(at, out).map_err(|_| at)?;
+        let is_right = marked(at, out.len()).all(|(idx, mark)| out[idx] == mark);
+        assert!(is_right, "wrong bytes at {at}");
+        at += out.len() as u64;
+    }
+    Ok(at)
+}
+
+fn bytes(asked: &Mutex<Vec<Range<u64>>>) -> u64 {
+    asked.lock().unwrap().iter().map(|range| range.end - range.start).sum()
+}
+
+#[test]
+fn a_reader_that_goes_on_gets_eight_requests_at_once_and_no_byte_twice() {
+    let (file, asked, most) = slow(&Together::default(), None);
+    assert_eq!(go_through(&file, 0..400 * MIB, MIB), Ok(400 * MIB));
+    assert_eq!(most.load(Ordering::SeqCst), 8);
+    assert_eq!(bytes(&asked), 400 * MIB - 65_536);
+    assert!(asked.lock().unwrap().iter().all(|range| range.end - range.start <= 8 * MIB + 65_536));
+    assert!(asked.lock().unwrap().len() < 80, "{asked:?}");
+}
+
+#[test]
+fn what_is_requested_ahead_is_bounded_by_what_was_read() {
+    for read in [1, 2, 5, 20, 100] {
+        let (file, asked, _) = slow(&Together::default(), None);
+        go_through(&file, 100 * MIB..(100 + read) * MIB, MIB).unwrap();
+        // Threads may not have begun.
+        thread::sleep(Duration::from_millis(60));
+        assert!(bytes(&asked) <= (read + (2 * read + 8).min(72)) * MIB, "{read}: {asked:?}");
+    }
+}
+
+#[test]
+fn a_range_that_will_be_read_is_requested_exactly() {
+    let (file, asked, most) = slow(&Together::default(), None);
+    file.will_read(30 * MIB..34 * MIB);
+    go_through(&file, 30 * MIB..34 * MIB, MIB).unwrap();
+    assert_eq!(*asked.lock().unwrap(), [30 * MIB..34 * MIB]);
+    // Another place meanwhile takes nothing away.
+    file.will_read(100 * MIB..160 * MIB);
+    for at in 100..160 {
+        go_through(&file, at * MIB..(at + 1) * MIB, MIB).unwrap();
+        file.read_exact_at(200 * MIB, &mut [0; 100]).unwrap();
+    }
+    assert_eq!(bytes(&asked), 64 * MIB + 65_536);
+    assert!(most.load(Ordering::SeqCst) >= 7);
+    // Short ranges are read with what is near them.
+    asked.lock().unwrap().clear();
+    file.will_read(300 * MIB..300 * MIB + 10);
+    file.read_exact_at(300 * MIB, &mut [0; 10]).unwrap();
+    assert_eq!(*asked.lock().unwrap(), [300 * MIB..300 * MIB + 65_536]);
+}
+
+#[test]
+fn ranges_one_after_the_other_grow_together() {
+    let (file, asked, most) = slow(&Together::default(), None);
+    for at in (0..256).step_by(8) {
+        file.will_read(at * MIB + 1_000..(at + 8) * MIB);
+        go_through(&file, at * MIB + 1_000..(at + 8) * MIB, MIB).unwrap();
+    }
+    assert_eq!(most.load(Ordering::SeqCst), 8);
+    assert!(bytes(&asked) <= (256 + 72) * MIB);
+}
+
+#[test]
+fn a_long_read_is_several_requests() {
+    let (file, asked, most) = slow(&Together::default(), None);
+    go_through(&file, 7..100 * MIB + 7, 100 * MIB).unwrap();
+    assert_eq!((most.load(Ordering::SeqCst), bytes(&asked)), (8, 100 * MIB + 7 - 65_536));
+}
+
+#[test]
+fn an_error_is_told_where_the_reader_meets_it() {
+    for step in [MIB, 100 * MIB] {
+        let (file, ..) = slow(&Together::default(), Some(70 * MIB));
+        let at = go_through(&file, 0..100 * MIB, step).unwrap_err();
+        assert!(step > MIB || (60 * MIB..70 * MIB).contains(&at), "{at}");
+        // What is before it can be read again.
+        go_through(&file, 0..50 * MIB, MIB).unwrap();
+    }
+}
+
+#[test]
+fn files_of_one_client_have_their_share() {
+    let shared = Together::default();
+    let files: Vec<_> = (0..4).map(|_| slow(&shared, None)).collect();
+    for at in 0..200 {
+        for (file, ..) in &files {
+            go_through(file, at * MIB..(at + 1) * MIB, MIB).unwrap();
+        }
+    }
+    let most = |(.., most): &(_, _, Arc<AtomicUsize>)| most.load(Ordering::SeqCst);
+    assert!(files.iter().map(most).sum::<usize>() <= 16, "{:?}", files.iter().map(most).collect::<Vec<_>>());
+    assert!(files.iter().all(|file| bytes(&file.1) < 264 * MIB));
 }
