@@ -104,10 +104,8 @@ impl Held {
     }
 
     fn wanted(&mut self, offset: u64, len: u64, total: u64) -> Wanted {
-        let have = self.beginning.len() as u64;
         let end = next_end(&self.beginning, offset.saturating_add(len), total);
-        if offset == have && have < BEGINNING_MAX && end > offset.saturating_add(len) && end <= BEGINNING_MAX
-        {
+        if let Some(end) = end.filter(|_| offset == self.beginning.len() as u64) {
             return Wanted::Beginning(offset..end);
         }
         Wanted::Window(self.ahead.plan(offset, len, total))

@@ -25,12 +25,18 @@ pub(crate) fn first_read(file_name: &str) -> u64 {
     if is_gguf { 1 << 20 } else { SHORTEST }
 }
 
-/// The end of the next read of a beginning of `have` bytes, of which `needed` are wanted.
-pub(crate) fn next_end(beginning: &[u8], needed: u64, len: u64) -> u64 {
-    const GGUF: &[u8] = b"GGUF";
+/// The end of the next read of a beginning of `have` bytes, of which `needed` are wanted, if it is kept.
+///
+/// A GGUF header grows, and an index in JSON is read as a whole more than once.
+pub(crate) fn next_end(beginning: &[u8], needed: u64, total: u64) -> Option<u64> {
     let have = beginning.len() as u64;
-    let grown = if beginning.starts_with(GGUF) { have.saturating_mul(4).min(BEGINNING_MAX) } else { 0 };
-    needed.max(grown).min(len)
+    let end = if beginning.starts_with(b"GGUF") {
+        let grown = have.saturating_mul(4).min(BEGINNING_MAX).min(total);
+        Some(grown).filter(|end| *end > needed)
+    } else {
+        Some(total).filter(|_| beginning.starts_with(b"{"))
+    };
+    end.filter(|end| have < *end && *end <= BEGINNING_MAX)
 }
 
 /// Reads further than asked where a reader goes through a file: each request twice as long as the last, up to 8 MiB.
@@ -91,12 +97,21 @@ mod tests {
         let mut have = vec![0; first_read("M.GGUF") as usize];
         have[..4].copy_from_slice(b"GGUF");
         for end in [4 << 20, 16 << 20] {
-            assert_eq!(next_end(&have, have.len() as u64 + 1, 1 << 30), end);
+            assert_eq!(next_end(&have, have.len() as u64 + 1, 1 << 30), Some(end));
             have.resize(end as usize, 0);
         }
-        assert_eq!(next_end(&have, 20 << 20, 1 << 30), 20 << 20);
-        assert_eq!(next_end(&have, 20 << 20, 18 << 20), 18 << 20);
-        assert_eq!(next_end(b"{\"a\"", 100, 1 << 30), 100);
+        assert_eq!(next_end(&have, 20 << 20, 1 << 30), None);
+        have.truncate(1 << 20);
+        assert_eq!(next_end(&have, 2 << 20, 3 << 20), Some(3 << 20));
+        assert_eq!(next_end(&have, 3 << 20, 3 << 20), None);
+    }
+
+    #[test]
+    fn an_index_is_kept() {
+        assert_eq!(next_end(b"{\"a\"", 100, 1 << 20), Some(1 << 20));
+        assert_eq!(next_end(b"{\"a\"", 100, (16 << 20) + 1), None);
+        assert_eq!(next_end(b"{", 1, 1), None);
+        assert_eq!(next_end(&[0; 8], 100, 1 << 20), None);
     }
 
     #[test]

@@ -278,6 +278,19 @@ fn slow_bodies_arrive() {
 }
 
 #[test]
+fn an_index_is_fetched_once() {
+    let mut bytes = content(200_000);
+    bytes[0] = b'{';
+    let expected = bytes.clone();
+    let server = Server::new(move |_, seen| Reply::range(seen, &bytes, "etag: \"v1\"\r\n"));
+    let (client, file) = open(options(None), &server.url("/model.safetensors.index.json")).unwrap();
+    for _ in 0..3 {
+        assert!(read(&file, 0, 200_000).unwrap() == expected);
+    }
+    assert_eq!((client.counts().requests, client.counts().bytes), (2, 200_000));
+}
+
+#[test]
 fn growing_beginnings_of_gguf_take_three_requests() {
     let mut bytes = content(20 << 20);
     bytes[..4].copy_from_slice(b"GGUF");
