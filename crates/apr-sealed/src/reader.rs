@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::Range;
 
 use apr_crypto::{
     Access, ChunkedMessage, ChunkedReader, Error as CryptoError, ErrorKind as CryptoErrorKind, FileKey,
@@ -153,6 +154,28 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
         self.read(place.offset() + offset, out)
     }
 
+    /// Tells the source that a part will be read, from its beginning to its end.
+    pub fn will_read_part(&self, part: usize) {
+        if let Some(part) = self.plan.parts().get(part) {
+            self.will_read(part.offset()..part.offset().saturating_add(part.len()));
+        }
+    }
+
+    /// Tells the source that a range of the plaintext of the payload will be read.
+    fn will_read(&self, range: Range<u64>) {
+        let (offset, len) = (range.start, range.end.saturating_sub(range.start));
+        let stored = match &self.message {
+            None => range,
+            Some(message) => match message.layout().sealed_range(offset, len) {
+                Ok(range) => range,
+                Err(_) => return,
+            },
+        };
+        if let Ok(source) = Stored::new(&self.source, &self.header) {
+            source.will_read(stored);
+        }
+    }
+
     /// The bytes of one tensor.
     ///
     /// # Errors
@@ -165,6 +188,7 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
         // Not more than the file has.
         let mut bytes = try_with_capacity(len)?;
         bytes.resize(len as usize, 0);
+        self.will_read_part(idx);
         self.read_part(idx, 0, &mut bytes).map_err(|error| error.of(Subject::tensor(name)))?;
         Ok(bytes)
     }
@@ -177,6 +201,7 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
     /// As [`read_part`](Self::read_part), and errors of `take`.
     pub fn restore_with(&self, mut take: impl FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let mut piece = vec![0; PIECE.min(self.plan.payload_len()) as usize];
+        self.will_read(0..self.plan.payload_len());
         for part in self.parts() {
             let (mut at, end) = (part.offset(), part.offset() + part.len());
             while at < end {
@@ -210,6 +235,7 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
         self.header.verify_stored(&self.source)?;
         let len = self.plan.payload_len();
         let mut piece = vec![0; PIECE.min(len) as usize];
+        self.will_read(0..len);
         for at in (0..len).step_by(PIECE as usize).filter(|_| self.message.is_some()) {
             let (now, _) = piece.split_at_mut(PIECE.min(len - at) as usize);
             self.read(at, now)?;

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 use core::cell::RefCell;
+use core::ops::Range;
 
 use apr_crypto::{Error as CryptoError, ErrorKind as CryptoErrorKind, VerifiedReader};
 use read_at::{ReadAt, Window};
@@ -23,8 +24,7 @@ pub(crate) enum Stored<'r, R> {
 
 impl<'r, R: ReadAt> Stored<'r, R> {
     pub(crate) fn new(source: &'r R, header: &SealedHeader) -> Result<Self, Error> {
-        let window =
-            |range: &core::ops::Range<u64>| Window::new(source, range.start, range.end - range.start);
+        let window = |range: &Range<u64>| Window::new(source, range.start, range.end - range.start);
         let payload = window(&header.places.payload)?;
         Ok(match header.root_declared() {
             None => Self::AsIs(payload),
@@ -48,6 +48,13 @@ impl<R: ReadAt> ReadAt for Stored<'_, R> {
         match self {
             Self::AsIs(window) => window.read_exact_at(offset, out),
             Self::Verified(held) => Ok(held.read(offset, out)?),
+        }
+    }
+
+    fn will_read(&self, range: Range<u64>) {
+        match self {
+            Self::AsIs(window) => window.will_read(range),
+            Self::Verified(held) => held.reader.will_read(range),
         }
     }
 }

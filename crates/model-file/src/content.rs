@@ -3,6 +3,7 @@
 #[cfg(feature = "apr")]
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 #[cfg(feature = "sealed")]
 use apr_sealed::{Part, SealedReader};
@@ -40,6 +41,16 @@ impl<R: ReadAt> ReadAt for Content<R> {
             Self::Sealed(content) => content.read_exact_at(offset, out),
             #[cfg(feature = "std")]
             Self::Files => read_at::check_range(offset, out.len(), 0),
+        }
+    }
+
+    fn will_read(&self, range: Range<u64>) {
+        match self {
+            Self::Source(source) => source.will_read(range),
+            #[cfg(feature = "sealed")]
+            Self::Sealed(content) => content.will_read(&range),
+            #[cfg(feature = "std")]
+            Self::Files => {}
         }
     }
 
@@ -106,6 +117,15 @@ impl<R: ReadAt> SealedContent<R> {
             Some(start)
         });
         Self { starts: starts.collect(), reader }
+    }
+
+    /// A range of one part: tensors are.
+    fn will_read(&self, range: &Range<u64>) {
+        let idx = self.starts.partition_point(|start| *start <= range.start).saturating_sub(1);
+        let place = self.starts.get(idx).zip(self.reader.parts().get(idx));
+        if place.is_some_and(|(start, part)| (*start, start + part.len()) == (range.start, range.end)) {
+            self.reader.will_read_part(idx);
+        }
     }
 
     fn read_exact_at(&self, offset: u64, mut out: &mut [u8]) -> Result<(), read_at::Error> {

@@ -406,6 +406,23 @@ impl<'m> Tensor<'m> {
         }
     }
 
+    /// Tells the source that the tensor will be read from its beginning to its end, if its bytes are as long there.
+    fn will_read(&self) {
+        #[cfg(feature = "quantize")]
+        if self.shown.is_some() {
+            return;
+        }
+        match &self.place {
+            #[cfg(feature = "std")]
+            Place::Part(part, info) => part.file.will_read(info),
+            Place::Stored(origin) => origin.will_read(self.byte_len),
+            #[cfg(feature = "gguf")]
+            Place::Swapped(origin, _) => origin.will_read(self.byte_len),
+            #[cfg(any(feature = "foreign", feature = "apr"))]
+            _ => {}
+        }
+    }
+
     /// All bytes.
     ///
     /// # Errors
@@ -481,6 +498,7 @@ impl<'m> Tensor<'m> {
         }
         let block = self.dtype.known().map_or(1, |dtype| dtype.block_bytes() as u64);
         let chunk = CHUNK - CHUNK % block;
+        self.will_read();
         let mut offset = 0;
         while offset < self.byte_len {
             let len = chunk.min(self.byte_len - offset);
@@ -495,6 +513,10 @@ impl<'m> Tensor<'m> {
 }
 
 impl Origin<'_> {
+    fn will_read(&self, len: u64) {
+        self.content.will_read(self.offset..self.offset.saturating_add(len));
+    }
+
     fn read(&self, offset: u64, buf: &mut [u8], tensor: &str) -> Result<(), Error> {
         let read = self.content.read_exact_at(self.offset + offset, buf);
         read.map_err(|error| Error::from(error).of_tensor(tensor))

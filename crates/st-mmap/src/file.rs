@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::ops::Range;
 use std::path::Path;
 
-use read_at::AnySource;
+use read_at::{AnySource, ReadAt as _};
 use st_core::{Header, ReadOptions, SlicePlan, TensorInfo};
 
 use crate::arena::{Arena, LoadedSafeTensors};
@@ -140,6 +140,11 @@ impl SafeTensorsFile {
         self.within(&info, &range)?;
         self.fits(&info, range.end - range.start, out)?;
         self.file.read_at(out, info.file_range().start + range.start).map_err(|error| error.of_tensor(name))
+    }
+
+    /// Tells a source of other bytes than an open file that a tensor will be read from its beginning to its end.
+    pub fn will_read(&self, info: &TensorInfo<'_>) {
+        self.file.source().will_read(info.file_range());
     }
 
     /// Reads a slice of a tensor into a buffer of exactly [`SlicePlan::byte_len`] bytes.

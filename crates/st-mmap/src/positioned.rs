@@ -67,6 +67,10 @@ impl PositionedFile {
         self.source.file().ok_or_else(missing)
     }
 
+    pub(crate) const fn source(&self) -> &AnySource {
+        &self.source
+    }
+
     /// Fills `buf` from `offset`; an end of file inside it means that the file shrank.
     pub(crate) fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), Error> {
         let read = match &self.source {

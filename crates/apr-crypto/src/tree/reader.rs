@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::Range;
 
 use read_at::{ReadAt, check_range};
 
@@ -97,6 +98,13 @@ impl<R: ReadAt, O: ReadAt> ReadAt for VerifiedReader<R, O> {
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
         Ok(self.read_exact_at(offset, out)?)
+    }
+
+    /// The content is told of whole leaves.
+    fn will_read(&self, range: Range<u64>) {
+        if let Ok(leaves) = self.root.leaves(range.start, range.end.saturating_sub(range.start)) {
+            self.content.will_read(leaves);
+        }
     }
 }
 

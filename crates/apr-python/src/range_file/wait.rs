@@ -1,6 +1,7 @@
 //! Waiting for the network: other threads of Python run meanwhile, and a signal ends it.
 
 use alloc::sync::Arc;
+use core::ops::Range;
 use core::time::Duration;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -12,8 +13,8 @@ use read_at::{ReadAt, check_range};
 
 /// How long a signal waits at most.
 const TICK: Duration = Duration::from_millis(50);
-/// Longest piece: what one request asks for at most.
-const PIECE_LEN: usize = 16 << 20;
+/// Longest piece: as long as those of which several are requested at once.
+const PIECE_LEN: usize = 8 << 20;
 
 /// A remote file whose requests are sent by a thread of their own, because the system ends no wait for the network when a signal arrives.
 ///
@@ -35,7 +36,10 @@ impl ReadAt for Waiting {
         let piece_len = out.len().div_ceil(out.len().div_ceil(PIECE_LEN));
         let file = Arc::clone(&self.0);
         let lens: Vec<usize> = out.chunks(piece_len).map(<[u8]>::len).collect();
-        // One piece is copied while the next is read.
+        if lens.len() > 1 {
+            file.will_read(offset..offset + out.len() as u64);
+        }
+        // One piece is copied while the next ones are read.
         let (sender, mut receiver) = sync_channel(1);
         let work = move || {
             let mut at = offset;
@@ -54,6 +58,10 @@ impl ReadAt for Waiting {
             out.copy_from_slice(&wait(&mut receiver)??);
         }
         Ok(())
+    }
+
+    fn will_read(&self, range: Range<u64>) {
+        self.0.will_read(range);
     }
 }
 

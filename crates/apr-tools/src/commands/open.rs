@@ -230,6 +230,7 @@ impl Wanted {
             return restored.map_err(|error| failure.unwrap_or_else(|| refused(error)));
         };
         let len = self.len(reader);
+        reader.will_read_part(idx);
         let mut piece = vec![0; PIECE_LEN.min(len) as usize];
         let mut at = 0;
         while at < len {

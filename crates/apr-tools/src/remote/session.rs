@@ -301,6 +301,7 @@ fn hashed(
     let mut hash = Sha256::new();
     let mut piece = vec![0; PIECE_LEN];
     let mut at = 0;
+    file.will_read(0..file.total_len());
     while at < file.total_len() {
         let len = (file.total_len() - at).min(PIECE_LEN as u64) as usize;
         file.read_exact_at(at, &mut piece[..len]).map_err(|error| Failure::of_remote(error, name))?;

@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::Range;
 
 use read_at::{ReadAt, check_range};
 
@@ -186,6 +187,14 @@ impl<R: ReadAt> ReadAt for ChunkedReader<R> {
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
         Ok(self.read_exact_at(offset, out)?)
+    }
+
+    /// The source is told of whole chunks.
+    fn will_read(&self, range: Range<u64>) {
+        let sealed = self.layout.sealed_range(range.start, range.end.saturating_sub(range.start));
+        if let Ok(sealed) = sealed {
+            self.source.will_read(sealed);
+        }
     }
 }
 

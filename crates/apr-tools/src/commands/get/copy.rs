@@ -209,6 +209,24 @@ impl<'f> Folder<'f> {
     }
 }
 
+/// Why a copy ended.
+enum Stop {
+    Read(read_at::Error),
+    Write(Failure),
+}
+
+impl From<read_at::Error> for Stop {
+    fn from(error: read_at::Error) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Write(failure)
+    }
+}
+
 /// The beginning of a file.
 #[derive(Debug)]
 struct Part {
@@ -292,7 +310,7 @@ impl Part {
         };
         let mut unsynced = 0;
         (&self.file).seek(SeekFrom::Start(self.len)).map_err(failed)?;
-        file.read_in_order(self.len..file.total_len(), connections, |bytes| {
+        let read = file.read_in_order(self.len..file.total_len(), connections, |bytes| {
             (&self.file).write_all(bytes).map_err(failed)?;
             hash.update(bytes);
             progress.advance(bytes.len());
@@ -301,7 +319,11 @@ impl Part {
                 self.file.sync_data().map_err(failed)?;
                 unsynced = 0;
             }
-            Ok::<(), Failure>(())
+            Ok::<(), Stop>(())
+        });
+        read.map_err(|stop| match stop {
+            Stop::Read(error) => Failure::of_remote(error, Path::new(&file.url().to_string())),
+            Stop::Write(failure) => failure,
         })?;
         self.len = file.total_len();
         Ok(Copied {
