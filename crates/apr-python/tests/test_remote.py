@@ -300,6 +300,32 @@ def test_the_hub_gets_its_token_and_no_other_host(monkeypatch):
         assert elsewhere.seen and not any("authorization" in headers for _, headers in elsewhere.seen)
 
 
+def test_files_of_the_hub_cache_need_no_request(monkeypatch, tmp_path):
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    repository = tmp_path / "models--o--n"
+    snapshot = repository / "snapshots" / commit
+    for folder in [snapshot, repository / "blobs", repository / "refs"]:
+        folder.mkdir(parents=True)
+    (repository / "refs" / "main").write_text(commit)
+    blob = repository / "blobs" / "b"
+    blob.write_bytes(MODEL)
+    if os.name == "nt":
+        (snapshot / "model.safetensors").write_bytes(MODEL)
+    else:
+        (snapshot / "model.safetensors").symlink_to(Path("../../blobs/b"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for url in ["hf://o/n", "hf://o/n/model.safetensors", f"hf://o/n@{commit}"]:
+        with apr.open(url) as model:
+            for name, array in ARRAYS.items():
+                same(model[name], array)
+    same(st.load_file("hf://o/n/model.safetensors")["b"], ARRAYS["b"])
+    for url in ["hf://o/n/other", "hf://o/other", "hf://o/n@other"]:
+        assert pytest.raises(apr.AprError, apr.open, url).value.code == "rm-offline"
+    monkeypatch.setenv("APR_NO_HUB_CACHE", "1")
+    assert pytest.raises(apr.AprError, apr.open, "hf://o/n").value.code == "rm-offline"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_ends_a_wait(site):
     def silent(handler: Handler) -> None:
