@@ -9,7 +9,7 @@ use read_at::{ReadAt, SharedSource, check_range};
 
 use crate::error::{Error, ErrorKind};
 use crate::pieces::{self, Limits, Pieces, Pool, Reach};
-use crate::plan::{BEGINNING_MAX, HINTED_MIN, LONGEST, Planned, ReadAhead, first_read, next_end};
+use crate::plan::{HINTED_MIN, LONGEST, Planned, ReadAhead, first_read, next_end};
 
 /// Keeps the beginning of a source, and reads ahead beyond it. Threads can share it; at most 24 MiB of the source are in memory.
 ///
@@ -41,7 +41,17 @@ pub(crate) struct Held {
     pieces: Option<Pieces>,
     piece: Vec<u8>,
     piece_at: u64,
+    /// Short ranges that were read last, in places far from each other, such as hashes of a tree.
+    short: VecDeque<(u64, Vec<u8>)>,
+    /// Short ranges that will be read: not more than these is requested.
+    exact: VecDeque<Range<u64>>,
 }
+
+/// Bytes of a short range at most.
+const SHORT_LEN: u64 = 128 << 10;
+/// Short ranges that are kept, and such ranges that will be read.
+const SHORT_MAX: usize = 16;
+const EXACT_MAX: usize = 64;
 
 /// Sources whose windows are in memory at once.
 const WINDOWS: usize = 8;
@@ -62,6 +72,7 @@ impl Windows {
         if let Some(oldest) = oldest.as_ref().and_then(Weak::upgrade) {
             let mut oldest = oldest.lock().unwrap_or_else(PoisonError::into_inner);
             (oldest.window, oldest.piece, oldest.pieces) = (Vec::new(), Vec::new(), None);
+            oldest.short.clear();
         }
     }
 }
@@ -83,13 +94,15 @@ fn copied(bytes: &[u8], at: u64, offset: u64, out: &mut [u8]) -> Option<usize> {
 
 impl Held {
     /// What is here, and where it begins.
-    fn parts(&self) -> [(&[u8], u64); 3] {
-        [(&self.beginning, 0), (&self.piece, self.piece_at), (&self.window, self.window_at)]
+    fn parts(&self) -> impl Iterator<Item = (&[u8], u64)> {
+        let long: [(&[u8], u64); 3] =
+            [(&self.beginning, 0), (&self.piece, self.piece_at), (&self.window, self.window_at)];
+        long.into_iter().chain(self.short.iter().map(|(at, bytes)| (bytes.as_slice(), *at)))
     }
 
     /// Copies what is here of the bytes from `offset` on, and says how many.
     fn copy(&self, offset: u64, out: &mut [u8]) -> usize {
-        self.parts().into_iter().find_map(|(bytes, at)| copied(bytes, at, offset, out)).unwrap_or(0)
+        self.parts().find_map(|(bytes, at)| copied(bytes, at, offset, out)).unwrap_or(0)
     }
 
     /// The first byte from `offset` on that is not here.
@@ -107,6 +120,10 @@ impl Held {
         let end = next_end(&self.beginning, offset.saturating_add(len), total);
         if let Some(end) = end.filter(|_| offset == self.beginning.len() as u64) {
             return Wanted::Beginning(offset..end);
+        }
+        let exact = self.exact.iter().find(|range| range.contains(&offset) && range.end - offset >= len);
+        if let Some(range) = exact {
+            return Wanted::Window(Planned { range: offset..range.end, run: 0 });
         }
         Wanted::Window(self.ahead.plan(offset, len, total))
     }
@@ -147,6 +164,8 @@ impl<S: SharedSource + 'static> Buffered<S> {
             pieces: None,
             piece: Vec::new(),
             piece_at: 0,
+            short: VecDeque::new(),
+            exact: VecDeque::new(),
         };
         Self { source: Arc::new(source), held: Arc::new(Mutex::new(held)), shared }
     }
@@ -237,7 +256,7 @@ impl<S: SharedSource + 'static> Buffered<S> {
             Wanted::Window(planned) => (planned.range, false),
         };
         let len = range.end - range.start;
-        if !is_beginning && len == out.len() as u64 {
+        if !is_beginning && len == out.len() as u64 && len > SHORT_LEN {
             self.source.read_exact_at(range.start, out)?;
             return Ok(out.len());
         }
@@ -249,7 +268,12 @@ impl<S: SharedSource + 'static> Buffered<S> {
         }
         let mut held = self.held();
         if !is_beginning {
-            (held.window, held.window_at) = (bytes, range.start);
+            if len > SHORT_LEN {
+                (held.window, held.window_at) = (bytes, range.start);
+            } else {
+                held.short.push_front((range.start, bytes));
+                held.short.truncate(SHORT_MAX);
+            }
             drop(held);
             self.note_use();
         } else if held.beginning.len() as u64 == range.start {
@@ -301,8 +325,10 @@ impl<S: SharedSource + 'static> ReadAt for Buffered<S> {
         if range.is_empty() || held.pieces.as_ref().is_some_and(|pieces| pieces.shared().go_on(&range)) {
             return;
         }
-        // Shorter ones are read with what is near them.
-        if range.end - range.start >= HINTED_MIN {
+        if range.end - range.start < HINTED_MIN {
+            held.exact.push_front(range);
+            held.exact.truncate(EXACT_MAX);
+        } else {
             held.pieces = Some(self.pieces(range, Reach::Exact, pool));
         }
     }

@@ -1,9 +1,9 @@
 //! A range in pieces, of which several are requested at once and which are taken in order.
 
 use alloc::collections::VecDeque;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use core::ops::Range;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -31,26 +31,55 @@ impl Limits {
     pub(crate) const AHEAD: Self = Self { len: LONGEST, in_flight: AT_ONCE, kept: AT_ONCE };
 }
 
-/// The pieces of the files of one client: each file has its share of them.
+/// The pieces of the files of one client: each file that is read has its share of them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pool(Arc<PoolCounts>);
+pub(crate) struct Pool(Arc<Pooled>);
 
 #[derive(Debug, Default)]
-struct PoolCounts {
-    files: AtomicUsize,
+struct Pooled {
     pieces: AtomicUsize,
+    /// Pieces that were taken so far.
+    taken: AtomicU64,
+    files: Mutex<Vec<Weak<Shared>>>,
 }
 
-/// A piece that the pool counts.
-#[derive(Debug)]
-struct Counted(Pool);
+/// A file of which nothing was taken while so many pieces of others were gives its pieces back.
+const LEFT: u64 = 16;
 
-impl Counted {
-    fn new(pool: &Pool) -> Self {
-        pool.0.pieces.fetch_add(1, Ordering::Relaxed);
-        Self(pool.clone())
+impl Pool {
+    fn add(&self, file: &Arc<Shared>) {
+        let mut files = self.0.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.retain(|file| file.strong_count() > 0);
+        files.push(Arc::downgrade(file));
+    }
+
+    /// How many files are read; those that were left are stopped.
+    fn n_read(&self) -> usize {
+        let files = self.0.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let files: Vec<_> = files.iter().filter_map(Weak::upgrade).collect();
+        let now = self.0.taken.load(Ordering::Relaxed);
+        let is_read = |file: &&Arc<Shared>| {
+            let is_left = now.saturating_sub(file.last.load(Ordering::Relaxed)) > LEFT;
+            if is_left {
+                // Another thread that has it reads it.
+                if let Ok(mut state) = file.state.try_lock() {
+                    file.stop(&mut state);
+                }
+            }
+            file.is_read.load(Ordering::Relaxed)
+        };
+        files.iter().filter(is_read).count()
+    }
+
+    fn count(&self) -> Arc<Counted> {
+        self.0.pieces.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Counted(self.clone()))
     }
 }
+
+/// A piece that the pool counts while it is requested, or waits for its reader.
+#[derive(Debug)]
+struct Counted(Pool);
 
 impl Drop for Counted {
     fn drop(&mut self) {
@@ -76,9 +105,7 @@ pub(crate) struct Pieces(Arc<Shared>);
 
 impl Drop for Pieces {
     fn drop(&mut self) {
-        let mut state = self.0.state();
-        state.is_stopped = true;
-        state.slots = VecDeque::new();
+        self.0.stop(&mut self.0.state());
     }
 }
 
@@ -89,6 +116,10 @@ pub(crate) struct Shared {
     limits: Limits,
     pool: Pool,
     state: Mutex<State>,
+    /// Whether something is requested, or waits for its reader.
+    is_read: AtomicBool,
+    /// How many pieces the pool had given when one was last taken from here.
+    last: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -109,13 +140,14 @@ struct State {
 struct Slot {
     range: Range<u64>,
     bytes: Receiver<Result<Vec<u8>, Error>>,
-    counted: Counted,
+    counted: Arc<Counted>,
 }
 
 /// A piece that a thread requests.
 struct Job {
     range: Range<u64>,
     to: SyncSender<Result<Vec<u8>, Error>>,
+    counted: Arc<Counted>,
 }
 
 impl Pieces {
@@ -130,9 +162,15 @@ impl Pieces {
         let Range { start, end } = range;
         let state =
             State { start, next: start, end, reach, slots: VecDeque::new(), threads: 0, is_stopped: false };
-        pool.0.files.fetch_add(1, Ordering::Relaxed);
-        let shared = Shared { source, limits, pool: pool.clone(), state: Mutex::new(state) };
-        let shared = Arc::new(shared);
+        let shared = Arc::new(Shared {
+            source,
+            limits,
+            pool: pool.clone(),
+            state: Mutex::new(state),
+            is_read: AtomicBool::new(false),
+            last: AtomicU64::new(pool.0.taken.load(Ordering::Relaxed)),
+        });
+        pool.add(&shared);
         shared.request(&mut shared.state());
         Self(shared)
     }
@@ -143,15 +181,15 @@ impl Pieces {
     }
 }
 
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.pool.0.files.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stop(&self, state: &mut State) {
+        state.is_stopped = true;
+        state.slots = VecDeque::new();
+        self.is_read.store(false, Ordering::Relaxed);
     }
 
     /// Says that the reader goes on with a range, if it begins where the pieces end.
@@ -162,7 +200,7 @@ impl Shared {
         if !is_next || state.is_stopped {
             return false;
         }
-        if state.reach == Reach::Exact {
+        if state.reach == Reach::Exact && range.end > state.end {
             state.reach = Reach::Growing { run: state.end - state.start };
         }
         state.end = state.end.max(range.end);
@@ -192,9 +230,14 @@ impl Shared {
             *run = run.saturating_add(range.end - range.start);
             state.end = state.end.max(range.end.saturating_add(ahead).min(self.source.total_len()));
         }
+        let taken = self.pool.0.taken.fetch_add(1, Ordering::Relaxed);
+        self.last.store(taken, Ordering::Relaxed);
         // It is the reader's own from here on.
         drop(counted);
         self.request(&mut state);
+        if state.slots.is_empty() {
+            self.is_read.store(false, Ordering::Relaxed);
+        }
         drop(state);
         // None if the thread has ended without an answer.
         Some((range.start, bytes.recv().ok()?))
@@ -223,8 +266,7 @@ impl Shared {
             return None;
         }
         if !state.slots.is_empty() {
-            let files = self.pool.0.files.load(Ordering::Relaxed).max(1);
-            let share = (self.limits.kept / files).max(1);
+            let share = (self.limits.kept / self.pool.n_read().max(1)).max(1);
             let is_full = self.pool.0.pieces.load(Ordering::Relaxed) >= self.limits.kept;
             // What a growing range has beyond whole pieces grows before it is requested.
             let is_part =
@@ -237,19 +279,21 @@ impl Shared {
         let len = if left < self.limits.len + SHORTEST { left } else { self.limits.len };
         let range = state.next..state.next + len;
         state.next = range.end;
-        let (to, bytes) = sync_channel(1);
-        state.slots.push_back(Slot { range: range.clone(), bytes, counted: Counted::new(&self.pool) });
-        Some(Job { range, to })
+        self.is_read.store(true, Ordering::Relaxed);
+        let ((to, bytes), counted) = (sync_channel(1), self.pool.count());
+        state.slots.push_back(Slot { range: range.clone(), bytes, counted: Arc::clone(&counted) });
+        Some(Job { range, to, counted })
     }
 
     /// Requests pieces until there is none.
     fn work(&self, mut job: Job) {
         loop {
-            let Job { range, to } = job;
+            let Job { range, to, counted } = job;
             let read = self.read(&range);
             let is_end = read.is_err();
             // No one waits for what was skipped.
             let _ = to.send(read);
+            drop(counted);
             let mut state = self.state();
             if is_end {
                 state.end = state.next;

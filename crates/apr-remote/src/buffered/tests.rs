@@ -14,7 +14,7 @@ fn eight_sources_have_a_window_at_most() {
     for source in &sources {
         source.read_exact_at(500_000, &mut [0; 8]).unwrap();
     }
-    let has_window = |source: &&Buffered<Vec<u8>>| !source.held().window.is_empty();
+    let has_window = |source: &&Buffered<Vec<u8>>| !source.held().short.is_empty();
     assert_eq!(sources.iter().filter(has_window).count(), WINDOWS);
     // The ones that were read last; what another one had is read again.
     assert!(sources[12..].iter().all(|source| has_window(&source)));
@@ -132,11 +132,21 @@ fn a_range_that_will_be_read_is_requested_exactly() {
     }
     assert_eq!(bytes(&asked), 64 * MIB + 65_536);
     assert!(is_several(&most));
-    // Short ranges are read with what is near them.
-    asked.lock().unwrap().clear();
-    file.will_read(300 * MIB..300 * MIB + 10);
-    file.read_exact_at(300 * MIB, &mut [0; 10]).unwrap();
-    assert_eq!(*asked.lock().unwrap(), [300 * MIB..300 * MIB + 65_536]);
+}
+
+#[test]
+fn short_ranges_far_from_each_other_are_requested_once() {
+    let (file, asked, _) = slow(&Together::default(), None);
+    file.will_read(300 * MIB..300 * MIB + 32);
+    for _ in 0..3 {
+        for at in 0..10 {
+            file.read_exact_at((100 + at) * MIB, &mut [0; 10]).unwrap();
+        }
+        file.read_exact_at(300 * MIB, &mut [0; 10]).unwrap();
+    }
+    let windows = (100..110).map(|at| at * MIB..at * MIB + 65_536);
+    let expected: Vec<_> = windows.chain([300 * MIB..300 * MIB + 32]).collect();
+    assert_eq!(*asked.lock().unwrap(), expected);
 }
 
 #[test]
@@ -181,4 +191,20 @@ fn files_of_one_client_have_their_share() {
     let most = |(.., most): &(_, _, Arc<AtomicUsize>)| most.load(Ordering::SeqCst);
     assert!(files.iter().map(most).sum::<usize>() <= 16, "{:?}", files.iter().map(most).collect::<Vec<_>>());
     assert!(files.iter().all(|file| bytes(&file.1) < 264 * MIB));
+}
+
+#[test]
+fn files_that_were_left_give_their_pieces_back() {
+    let shared = Together::default();
+    let files: Vec<_> = (0..6).map(|_| slow(&shared, None)).collect();
+    // Each is left in the middle, with pieces that no one takes.
+    for (file, ..) in &files[..5] {
+        go_through(file, 0..40 * MIB, MIB).unwrap();
+    }
+    let (file, asked, most) = &files[5];
+    go_through(file, 0..400 * MIB, MIB).unwrap();
+    assert!(is_several(most));
+    assert_eq!(bytes(asked), 400 * MIB - 65_536);
+    // One of them goes on.
+    go_through(&files[4].0, 40 * MIB..100 * MIB, MIB).unwrap();
 }
