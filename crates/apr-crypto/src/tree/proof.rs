@@ -1,5 +1,6 @@
 //! Proofs that leaves belong to a root.
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -59,6 +60,34 @@ impl TreeRoot {
             }
         }
         Ok(proof)
+    }
+
+    /// Ranges of the outboard with the hashes for proofs of `leaves` and of any part of them, in order. Ranges near each other are one.
+    pub(super) fn proof_places(&self, leaves: &Range<u64>) -> Result<Vec<Range<u64>>, Error> {
+        /// Hashes between two ranges that are one.
+        const GAP: u64 = 512;
+        let (shape, idx) = (self.shape(), self.leaf_indices(leaves)?);
+        let (Some(first), Some(last)) =
+            (shape.place(0, idx.start), shape.place(0, idx.end.saturating_sub(1)))
+        else {
+            return Ok(Vec::new());
+        };
+        // The leaves, and the parents that follow the last one.
+        let mut places = vec![first..(last + MAX_LEVELS as u64).min(shape.n_hashes())];
+        for level in shape.beside(idx) {
+            let beside = [level.left, level.right].into_iter().flatten();
+            // Nodes on the right edge are made of others.
+            places.extend(beside.filter_map(|idx| shape.place(level.level, idx)).map(|at| at..at + 1));
+        }
+        places.sort_unstable_by_key(|place| place.start);
+        let mut joined: Vec<Range<u64>> = Vec::new();
+        for place in places {
+            match joined.last_mut() {
+                Some(last) if place.start <= last.end + GAP => last.end = last.end.max(place.end),
+                _ => joined.push(place),
+            }
+        }
+        Ok(joined.into_iter().map(|place| place.start * 32..place.end * 32).collect())
     }
 
     /// Whether `data` are the content's bytes in the range `leaves`. An empty range is true of any content.

@@ -100,9 +100,12 @@ impl<R: ReadAt, O: ReadAt> ReadAt for VerifiedReader<R, O> {
         Ok(self.read_exact_at(offset, out)?)
     }
 
-    /// The content is told of whole leaves.
+    /// The content is told of whole leaves, the outboard of what proves them.
     fn will_read(&self, range: Range<u64>) {
         if let Ok(leaves) = self.root.leaves(range.start, range.end.saturating_sub(range.start)) {
+            for place in self.root.proof_places(&leaves).unwrap_or_default() {
+                self.outboard.will_read(place);
+            }
             self.content.will_read(leaves);
         }
     }
