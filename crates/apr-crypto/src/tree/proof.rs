@@ -1,11 +1,12 @@
 //! Proofs that leaves belong to a root.
 
-use alloc::vec;
 use alloc::vec::Vec;
+use core::iter;
 use core::ops::Range;
 
 use read_at::ReadAt;
 
+use super::shape::Beside;
 use super::{Hash, TreeRoot};
 use crate::error::{Error, ErrorKind};
 use crate::secret::constant_time_eq;
@@ -37,7 +38,7 @@ impl TreeRoot {
     /// [`ErrorKind::OutOfRange`] if `leaves` are not whole leaves of the content.
     pub fn proof_len(&self, leaves: Range<u64>) -> Result<usize, Error> {
         let beside = self.shape().beside(self.leaf_indices(&leaves)?);
-        let n_hashes = |level: super::shape::Beside| {
+        let n_hashes = |level: Beside| {
             usize::from(level.left.is_some()) + usize::from(level.right.is_some())
         };
         Ok(if leaves.is_empty() { 0 } else { 32 * beside.map(n_hashes).sum::<usize>() })
@@ -73,12 +74,13 @@ impl TreeRoot {
             return Ok(Vec::new());
         };
         // The leaves, and the parents that follow the last one.
-        let mut places = vec![first..(last + MAX_LEVELS as u64).min(shape.n_hashes())];
-        for level in shape.beside(idx) {
-            let beside = [level.left, level.right].into_iter().flatten();
-            // Nodes on the right edge are made of others.
-            places.extend(beside.filter_map(|idx| shape.place(level.level, idx)).map(|at| at..at + 1));
-        }
+        let own = first..(last + MAX_LEVELS as u64).min(shape.n_hashes());
+        // Nodes on the right edge are made of others.
+        let place = |level: u32, idx: Option<u64>| shape.place(level, idx?);
+        let beside = shape.beside(idx).flat_map(|Beside { level, left, right, .. }| {
+            [place(level, left), place(level, right)].into_iter().flatten()
+        });
+        let mut places: Vec<_> = iter::once(own).chain(beside.map(|at| at..at + 1)).collect();
         places.sort_unstable_by_key(|place| place.start);
         let mut joined: Vec<Range<u64>> = Vec::new();
         for place in places {

@@ -3,7 +3,7 @@
 use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 use core::ops::Range;
 
 use proptest::prelude::*;
@@ -259,6 +259,46 @@ fn a_small_read_costs_its_leaves_and_few_hashes() {
         assert!(content.1.get() <= 2048);
         // Ten levels; the right edge of this tree is six nodes long.
         assert!(hashes.1.get() <= (10 + 6) * 32, "{}", hashes.1.get());
+    }
+}
+
+/// What is read, and what was announced.
+struct Announced<'a>(&'a [u8], RefCell<Vec<Range<u64>>>);
+
+impl ReadAt for Announced<'_> {
+    fn total_len(&self) -> u64 {
+        self.0.total_len()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
+        let end = offset + out.len() as u64;
+        let ranges = self.1.borrow();
+        assert!(ranges.iter().any(|range| range.start <= offset && end <= range.end), "{offset} {ranges:?}");
+        self.0.read_exact_at(offset, out)
+    }
+
+    fn will_read(&self, range: Range<u64>) {
+        self.1.borrow_mut().push(range);
+    }
+}
+
+#[test]
+fn what_a_range_takes_is_announced() {
+    let data = content(4096 * 1024);
+    let (root, outboard) = tree(TreeAlgorithm::Blake3, kib(), &data);
+    for range in [0..100_000_u64, 1_000_000..1_300_000, 4_000_000..4_194_304, 2_097_151..2_097_153] {
+        let (content, hashes) =
+            (Announced(&data, RefCell::default()), Announced(&outboard, RefCell::default()));
+        let reader = VerifiedReader::new(root, &content, &hashes).unwrap();
+        reader.will_read(range.clone());
+        for at in range.clone().step_by(50_000) {
+            let mut out = vec![0; (range.end - at).min(50_000) as usize];
+            reader.read_exact_at(at, &mut out).unwrap();
+            assert_eq!(out, data[at as usize..][..out.len()]);
+        }
+        assert_eq!(content.1.borrow().len(), 1);
+        let len: u64 = hashes.1.borrow().iter().map(|range| range.end - range.start).sum();
+        assert!(hashes.1.borrow().len() < 12 && len < 200_000, "{len}");
     }
 }
 

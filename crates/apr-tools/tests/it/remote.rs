@@ -227,6 +227,65 @@ fn what_is_not_read_over_the_network_is_refused_by_name() {
     }
 }
 
+/// The commands of the table on the page that read a URL.
+fn commands_of_the_page() -> Vec<String> {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/remote.md")).unwrap();
+    let table = page.split("\n## Commands\n").nth(1).unwrap().split("\n\nA URL of an index").next().unwrap();
+    let rows = table.lines().filter(|row| row.starts_with("| `"));
+    let names = rows.flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2));
+    let mut names: Vec<String> = names.map(|name| name.split(' ').next().unwrap().to_owned()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+#[test]
+fn commands_that_take_a_url_are_those_of_the_page() {
+    let sandbox = Sandbox::with_models();
+    let url = "https://host.example/model.safetensors";
+    let cases: [&[&str]; 28] = [
+        &["inspect", url],
+        &["tensors", url],
+        &["dump", url, "name"],
+        &["check", url],
+        &["scan", url],
+        &["diff", url, "model.safetensors"],
+        &["compatible", url, "model.safetensors"],
+        &["convert", url, "x.gguf"],
+        &["export", url, "-o", "x.safetensors", "--format", "safetensors"],
+        &["quantize", url, "-o", "x.gguf", "--type", "q8_0"],
+        &["get", url, "-o", "folder"],
+        &["shard", url, "-o", "folder", "--max-size", "1MiB"],
+        &["predict", url, "-i", "rows.csv"],
+        &["open", url, "-o", "x", "--password-file", "password.txt"],
+        &["verify", url, "--signer", "maker.key.pub"],
+        &["unshard", url, "-o", "x.safetensors"],
+        &["train", "linear-regression", "--data", url, "-o", "x.apr", "--target", "y"],
+        &["score", url, "--data", "table.csv", "--target", "price"],
+        &["embed", url, "-o", "folder"],
+        &["serve", url, "--port", "0"],
+        &["seal", url, "-o", "x", "--password-file", "password.txt"],
+        &["encrypt", url, "-o", "x", "--password-file", "password.txt"],
+        &["decrypt", url, "-o", "x", "--password-file", "password.txt"],
+        &["rekey", url, "--identity", "buyer.key", "--remove-others"],
+        &["license", "show", url],
+        &["sign", url, "--key", "maker.key"],
+        &["checkpoint", "list", url],
+        &["key", "show", url],
+    ];
+    let mut taken = Vec::new();
+    for args in cases {
+        let ran = sandbox.run(&[args, &["--offline"]].concat());
+        match (ran.stderr.contains("rm-offline"), ran.stderr.contains("cli-remote")) {
+            (true, false) => taken.push(args[0].to_owned()),
+            (false, true) => {}
+            _ => panic!("{args:?}: {}\n{}", ran.exit, ran.stderr),
+        }
+    }
+    taken.sort_unstable();
+    assert_eq!(taken, commands_of_the_page());
+}
+
 #[test]
 fn names_in_an_index_stay_on_its_server() {
     let sandbox = Sandbox::with_models();
