@@ -123,7 +123,7 @@ impl Held {
         }
         let exact = self.exact.iter().find(|range| range.contains(&offset) && range.end - offset >= len);
         if let Some(range) = exact {
-            return Wanted::Window(Planned { range: offset..range.end, run: 0 });
+            return Wanted::Window(Planned { range: range.clone(), run: 0 });
         }
         Wanted::Window(self.ahead.plan(offset, len, total))
     }
@@ -249,23 +249,21 @@ impl<S: SharedSource + 'static> Buffered<S> {
         }
     }
 
-    /// Requests what is wanted, keeps it, and copies as much as `out` takes; nothing is locked meanwhile.
-    fn request(&self, wanted: Wanted, out: &mut [u8]) -> Result<usize, read_at::Error> {
+    /// Requests what is wanted, keeps it, and copies as much as `out` takes of the bytes from `at` on, which are among it; nothing is locked
+    /// meanwhile.
+    fn request(&self, wanted: Wanted, at: u64, out: &mut [u8]) -> Result<usize, read_at::Error> {
         let (range, is_beginning) = match wanted {
             Wanted::Beginning(range) => (range, true),
             Wanted::Window(planned) => (planned.range, false),
         };
         let len = range.end - range.start;
-        if !is_beginning && len == out.len() as u64 && len > SHORT_LEN {
+        if !is_beginning && range.start == at && len == out.len() as u64 && len > SHORT_LEN {
             self.source.read_exact_at(range.start, out)?;
             return Ok(out.len());
         }
         let mut bytes = buffer(len)?;
         self.source.read_exact_at(range.start, &mut bytes)?;
-        let copied = bytes.len().min(out.len());
-        if let Some((out, bytes)) = out.get_mut(..copied).zip(bytes.get(..copied)) {
-            out.copy_from_slice(bytes);
-        }
+        let copied = copied(&bytes, range.start, at, out).unwrap_or(0);
         let mut held = self.held();
         if !is_beginning {
             if len > SHORT_LEN {
@@ -311,7 +309,7 @@ impl<S: SharedSource + 'static> ReadAt for Buffered<S> {
             let pieces = self.begin(&wanted, rest.len() as u64);
             done += match pieces.and_then(|pieces| self.take(&pieces, at, rest)) {
                 Some(taken) => taken?,
-                None => self.request(wanted, rest)?,
+                None => self.request(wanted, at, rest)?,
             };
         }
         Ok(())

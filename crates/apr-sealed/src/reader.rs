@@ -68,6 +68,8 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
             None => None,
             Some(key) => {
                 let stored = Stored::new(&source, &header)?;
+                // The head of the message.
+                stored.will_read(0..1);
                 Some(ChunkedReader::open(stored, key, &header.context(PAYLOAD)).map_err(hide)?.message())
             }
         };
