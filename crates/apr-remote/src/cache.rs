@@ -164,7 +164,7 @@ impl HubCache {
 /// Whether a relative path has names alone, on every system.
 fn is_plain(path: &str) -> bool {
     let is_name = |part: &str| !matches!(part, "" | "." | "..");
-    !path.contains(|c: char| matches!(c, '\\' | ':' | '\0')) && path.split('/').all(is_name)
+    !path.contains(['\\', ':', '\0']) && path.split('/').all(is_name)
 }
 
 /// The regular file that a path below a repository leads to; `None` if there is none, or a folder.

@@ -68,8 +68,10 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
             None => None,
             Some(key) => {
                 let stored = Stored::new(&source, &header)?;
-                // The head of the message.
-                stored.will_read(0..1);
+                // The head of the message, and its last chunk.
+                let len = stored.total_len();
+                stored.will_read(0..len.min(1));
+                stored.will_read(len.saturating_sub(1)..len);
                 Some(ChunkedReader::open(stored, key, &header.context(PAYLOAD)).map_err(hide)?.message())
             }
         };

@@ -243,7 +243,7 @@ fn commands_of_the_page() -> Vec<String> {
 fn commands_that_take_a_url_are_those_of_the_page() {
     let sandbox = Sandbox::with_models();
     let url = "https://host.example/model.safetensors";
-    let cases: [&[&str]; 28] = [
+    let cases: [&[&str]; 27] = [
         &["inspect", url],
         &["tensors", url],
         &["dump", url, "name"],
@@ -262,7 +262,6 @@ fn commands_that_take_a_url_are_those_of_the_page() {
         &["unshard", url, "-o", "x.safetensors"],
         &["train", "linear-regression", "--data", url, "-o", "x.apr", "--target", "y"],
         &["score", url, "--data", "table.csv", "--target", "price"],
-        &["embed", url, "-o", "folder"],
         &["serve", url, "--port", "0"],
         &["seal", url, "-o", "x", "--password-file", "password.txt"],
         &["encrypt", url, "-o", "x", "--password-file", "password.txt"],
