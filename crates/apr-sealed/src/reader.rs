@@ -24,6 +24,8 @@ use crate::{Part, Plan, SealedHeader, SealedLimits, directory};
 
 /// What `restore` and `verify_all` read at once.
 const PIECE: u64 = 1 << 20;
+/// Bytes of the last two chunks at most, which are read when a file is opened: the last one is shorter than others.
+const LAST_CHUNKS: u64 = 2 * (16_384 + 16);
 
 /// An open sealed file: its header was verified, and every byte that is read is decrypted and verified first.
 ///
@@ -68,10 +70,10 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
             None => None,
             Some(key) => {
                 let stored = Stored::new(&source, &header)?;
-                // The head of the message, and its last chunk.
+                // The head of the message, and its last chunks.
                 let len = stored.total_len();
                 stored.will_read(0..len.min(1));
-                stored.will_read(len.saturating_sub(1)..len);
+                stored.will_read(len.saturating_sub(LAST_CHUNKS)..len);
                 Some(ChunkedReader::open(stored, key, &header.context(PAYLOAD)).map_err(hide)?.message())
             }
         };

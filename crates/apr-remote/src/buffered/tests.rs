@@ -62,11 +62,11 @@ fn marked(offset: u64, len: usize) -> impl Iterator<Item = (usize, u8)> {
     (first..len).step_by(4_099).map(move |idx| (idx, ((offset + idx as u64) / 4_099) as u8))
 }
 
+/// Ranges that a source was asked for.
+type Asked = Arc<Mutex<Vec<Range<u64>>>>;
+
 /// A file of 400 MiB, whose first 64 KiB are held; what it was asked for, and how much at once.
-fn slow(
-    shared: &Together,
-    broken_at: Option<u64>,
-) -> (Buffered<Slow>, Arc<Mutex<Vec<Range<u64>>>>, Arc<AtomicUsize>) {
+fn slow(shared: &Together, broken_at: Option<u64>) -> (Buffered<Slow>, Asked, Arc<AtomicUsize>) {
     let source = Slow { len: 400 * MIB, broken_at, ..Slow::default() };
     let (asked, most) = (Arc::clone(&source.asked), Arc::clone(&source.most));
     let mut beginning = vec![0; 65_536];
@@ -123,7 +123,7 @@ fn a_range_that_will_be_read_is_requested_exactly() {
     let (file, asked, most) = slow(&Together::default(), None);
     file.will_read(30 * MIB..34 * MIB);
     go_through(&file, 30 * MIB..34 * MIB, MIB).unwrap();
-    assert_eq!(*asked.lock().unwrap(), [30 * MIB..34 * MIB]);
+    assert!(asked.lock().unwrap().iter().eq([&(30 * MIB..34 * MIB)]));
     // Another place meanwhile takes nothing away.
     file.will_read(100 * MIB..160 * MIB);
     for at in 100..160 {
