@@ -52,7 +52,7 @@ impl Sample {
 }
 
 /// Turns one tensor into another format: the calling thread reads and writes, the threads of the pool that calls quantize meanwhile. Whatever the
-/// tensor's size, six pieces of half a mebibyte for each thread are in memory; with weights of columns, rows.
+/// tensor's size, six pieces of half a mebibyte for each of up to eight threads are in memory, of more threads three; with weights of columns, rows.
 ///
 /// Blocks do not depend on where pieces end, so the bytes are those of the whole tensor quantized at once.
 #[derive(Clone, Debug)]
@@ -121,7 +121,7 @@ impl<'w> Transcoder<'w> {
         })
     }
 
-    /// Weighs errors: one weight per column, for each matrix of a stack.
+    /// Weighs errors: one weight per column, for each matrix of a stack. `AprQ4` and `AprQ8` have no weights.
     ///
     /// # Errors
     ///
@@ -132,7 +132,8 @@ impl<'w> Transcoder<'w> {
         if found != expected {
             return Err(ErrorKind::ImportanceLength { expected, found }.into());
         }
-        self.weights = Some(weights);
+        // Blocks of `.apr` files are not by rows, and nothing weighs their errors.
+        self.weights = Some(weights).filter(|_| !matches!(self.to, Dtype::AprQ4 | Dtype::AprQ8));
         Ok(self)
     }
 
@@ -545,6 +546,19 @@ mod tests {
         assert!(Transcoder::new(Dtype::F32, Dtype::Q8_0, &[2, 33]).is_err());
         assert!(Transcoder::new(Dtype::F32, Dtype::IQ1_S, &[2, 256]).is_err());
         assert!(Transcoder::new(Dtype::F32, Dtype::F16, &[u64::MAX, 2]).is_err());
+    }
+
+    #[test]
+    fn types_of_apr_files_have_no_weights() {
+        // Several pieces, and rows that are no whole blocks.
+        let (rows, columns) = (3000, 33);
+        let source = bytes_of(&numbers(rows * columns));
+        let weights: Vec<f32> = (0..columns).map(|idx| 1.0 + idx as f32).collect();
+        for dtype in [Dtype::AprQ4, Dtype::AprQ8] {
+            let plain = Transcoder::new(Dtype::F32, dtype, &[rows as u64, columns as u64]).unwrap();
+            let weighed = plain.clone().importance(&weights).unwrap();
+            assert!(made(&plain, &source).0 == made(&weighed, &source).0, "{dtype}");
+        }
     }
 
     #[test]

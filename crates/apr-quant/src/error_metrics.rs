@@ -292,8 +292,8 @@ pub fn measure_error(originals: &[f32], decoded: &[f32]) -> Result<ErrorReport, 
 
 #[cfg(test)]
 mod tests {
-    use std::vec;
-    use std::vec::Vec;
+    use alloc::vec;
+    use alloc::vec::Vec;
 
     use super::*;
     use crate::quantizer::Quantizer;

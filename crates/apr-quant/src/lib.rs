@@ -2,10 +2,10 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-#[cfg(any(feature = "std", test))]
+#[cfg(feature = "std")]
 extern crate std;
 
-#[cfg(feature = "rayon")]
+#[cfg(any(feature = "rayon", test))]
 extern crate alloc;
 
 mod error;

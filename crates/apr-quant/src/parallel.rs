@@ -55,8 +55,8 @@ pub fn dequantize_parallel(dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Resul
 }
 
 /// Makes pieces in three stages: `load` and `take` run on the calling thread, in order, and at the same time `make` on the threads of the
-/// current pool, for several pieces. A piece has the buffers of one that was taken; twice as many pieces as the pool has threads are
-/// in each stage.
+/// current pool, for several pieces. A piece has the buffers of one that was taken; as many pieces as the pool has threads are in each
+/// stage, of a small pool twice as many.
 ///
 /// # Errors
 ///
@@ -67,7 +67,8 @@ pub fn pipelined<T: Default + Send, M: Send, E: From<M>>(
     make: impl Fn(u64, &mut T) -> Result<(), M> + Sync,
     mut take: impl FnMut(u64, &mut T) -> Result<(), E>,
 ) -> Result<(), E> {
-    let width = rayon::current_num_threads() * 2;
+    let threads = rayon::current_num_threads();
+    let width = threads.max(threads.saturating_mul(2).min(16));
     let mut next = 0;
     let mut fill = |pieces: &mut Pieces<T, M>| -> Result<(), E> {
         (pieces.first, pieces.len) = (next, 0);
