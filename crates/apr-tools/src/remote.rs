@@ -18,6 +18,49 @@ pub(crate) fn is_url(path: &Path) -> bool {
     path.to_str().is_some_and(suggest::is_url)
 }
 
+/// Whether FILE is a URL with a query, which may be a signature.
+pub(crate) fn has_query(path: &Path) -> bool {
+    let text = path.to_str().unwrap_or_default();
+    #[cfg(feature = "remote")]
+    if session::is_shortened(text) {
+        return true;
+    }
+    suggest::is_url(text) && text.contains('?')
+}
+
+/// Runs `work` on a thread of its own, to which its remote files belong, under the options of this one.
+///
+/// # Errors
+///
+/// If there is no thread.
+pub(crate) fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, crate::error::Failure> {
+    #[cfg(feature = "remote")]
+    let args = session::args();
+    let run = || {
+        #[cfg(feature = "remote")]
+        start(args);
+        work()
+    };
+    let no_thread =
+        |error| crate::error::Failure::new(crate::error::CODE_INTERNAL, format!("no thread: {error}"));
+    std::thread::scope(|scope| {
+        let thread =
+            std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run).map_err(no_thread)?;
+        thread.join().map_err(|_| no_thread(std::io::Error::other("it has panicked")))
+    })
+}
+
+/// Bytes of the stack of a thread: those of the main thread.
+const STACK: usize = 8 << 20;
+
+/// The words of the options of this run for URLs.
+pub(crate) fn words() -> Vec<String> {
+    #[cfg(feature = "remote")]
+    return session::args().words();
+    #[cfg(not(feature = "remote"))]
+    Vec::new()
+}
+
 /// Without the feature there is none.
 #[cfg(not(feature = "remote"))]
 #[derive(Debug)]
@@ -39,6 +82,10 @@ impl Repository {
     }
 
     pub(crate) fn shown(&self) -> String {
+        match *self {}
+    }
+
+    pub(crate) const fn commit(&self) -> &str {
         match *self {}
     }
 

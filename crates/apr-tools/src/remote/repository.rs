@@ -124,6 +124,10 @@ impl Repository {
         self.at.to_string()
     }
 
+    pub(crate) fn commit(&self) -> &str {
+        self.at.revision()
+    }
+
     /// Paths of the files below that path, from there.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let at = self.at.path();

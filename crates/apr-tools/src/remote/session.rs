@@ -41,6 +41,18 @@ pub(crate) struct RemoteArgs {
     stats: bool,
 }
 
+impl RemoteArgs {
+    /// The options as words of a command line.
+    pub(super) fn words(self) -> Vec<String> {
+        let given = [
+            ("--offline", self.offline),
+            ("--no-hub-cache", self.no_hub_cache),
+            ("--allow-http", self.allow_http),
+        ];
+        given.into_iter().filter(|(_, is_given)| *is_given).map(|(word, _)| word.to_owned()).collect()
+    }
+}
+
 thread_local! {
     /// What belongs to the run of a command on this thread.
     static SESSION: RefCell<Session> = RefCell::default();
@@ -82,6 +94,16 @@ pub(crate) fn without_queries(args: Vec<OsString>) -> Vec<OsString> {
         };
         args.into_iter().map(shown).collect()
     })
+}
+
+/// Whether a URL of the command line has a query that is not shown.
+pub(super) fn is_shortened(url: &str) -> bool {
+    SESSION.with_borrow(|session| session.full.contains_key(url))
+}
+
+/// The options of this run.
+pub(super) fn args() -> RemoteArgs {
+    SESSION.with_borrow(|session| session.args)
 }
 
 /// Begins a run.
