@@ -1,6 +1,7 @@
 //! Versions of files.
 
 use std::fs;
+use std::io::ErrorKind::NotFound;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,7 +20,7 @@ pub(super) struct Pinned {
     /// Of a file of this machine, the time of its modification, in nanoseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     modified: Option<i64>,
-    /// Of a URL, ETag or date; of the hub the commit is in the URL.
+    /// Of a URL, ETag or date; of the hub the commit, which is in the URL too.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
     /// In lower-case hexadecimal digits.
@@ -60,8 +61,8 @@ impl Pinned {
     }
 
     /// A file of the hub at a commit.
-    pub(super) const fn at_commit(path: String, bytes: u64, sha256: Option<String>) -> Self {
-        Self { path, bytes, modified: None, version: None, sha256 }
+    pub(super) const fn at_commit(path: String, bytes: u64, commit: String) -> Self {
+        Self { path, bytes, modified: None, version: Some(commit), sha256: None }
     }
 
     /// Compares it with the file as it is now.
@@ -70,9 +71,14 @@ impl Pinned {
     ///
     /// If it is another one, or cannot be opened.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        // The commit of a URL of the hub is its version.
-        if is_url(Path::new(&self.path)) && self.version.is_none() {
+        let changed = |what: &str| Failure::new(CODE_INPUT_CHANGED, what).in_file(Path::new(&self.path));
+        let commit = self.version.as_ref().filter(|_| is_url(Path::new(&self.path)));
+        if commit.is_some_and(|commit| self.path.contains(&format!("@{commit}"))) {
             return Ok(());
+        }
+        let is_gone = Path::new(&self.path).symlink_metadata().is_err_and(|error| error.kind() == NotFound);
+        if is_gone && !is_url(Path::new(&self.path)) {
+            return Err(changed("the file was removed after the job was planned"));
         }
         let digests = if self.sha256.is_some() { Digests::Compute } else { Digests::Leave };
         let now = Self::now(&self.path, digests)?;
@@ -81,11 +87,7 @@ impl Pinned {
             && now.version == self.version
             && now.sha256 == self.sha256
             && (self.sha256.is_some() || now.modified == self.modified);
-        if is_same {
-            return Ok(());
-        }
-        Err(Failure::new(CODE_INPUT_CHANGED, "the file is another one than when the job was planned")
-            .in_file(Path::new(&self.path)))
+        if is_same { Ok(()) } else { Err(changed("the file was modified after the job was planned")) }
     }
 }
 

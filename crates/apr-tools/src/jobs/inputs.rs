@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use st_core::ShardIndex;
 
 use super::files::{Digests, Pinned, text};
+use super::plan::is_below;
 use super::template::Template;
 use crate::args::glob::PathSelection;
 use crate::error::{CODE_USAGE, Failure};
-use crate::remote::{Repository, is_url};
-use crate::scanning;
+use crate::remote::{self, Repository, is_url};
 
-/// Most inputs of a job.
-const MAX_INPUTS: usize = 1_000_000;
+/// Most inputs of a job: each task reads the whole plan.
+const MAX_INPUTS: usize = 100_000;
 /// Longest index of shards, and longest list of inputs.
 const MAX_TEXT: u64 = 256 << 20;
 const INDEX: &str = ".index.json";
@@ -60,6 +60,8 @@ pub(crate) struct Sources<'a> {
     pub(crate) by_shard: bool,
     /// The folder of the outputs, which is left out.
     pub(crate) to: &'a Path,
+    /// Files of the job, which are left out: its plan, its report.
+    pub(crate) own: &'a [&'a Path],
 }
 
 impl Sources<'_> {
@@ -69,7 +71,15 @@ impl Sources<'_> {
     ///
     /// If a place cannot be listed, a path is not Unicode, or there are none.
     pub(super) fn find(&self, template: &Template) -> Result<(Vec<Input>, Vec<Set>), Failure> {
-        let mut found = Found { sources: self, template, inputs: Vec::new(), sets: Vec::new() };
+        let own = self.own.iter().copied().chain([self.to]).filter_map(|path| path.canonicalize().ok());
+        let mut found = Found {
+            sources: self,
+            template,
+            own: own.collect(),
+            known: BTreeSet::new(),
+            inputs: Vec::new(),
+            sets: Vec::new(),
+        };
         for place in self.places {
             found.add(place)?;
         }
@@ -80,14 +90,16 @@ impl Sources<'_> {
                 false => String::from_utf8(durable_file::read(list, MAX_TEXT)?)
                     .map_err(|_| Failure::new(CODE_USAGE, "the list is not UTF-8").in_file(list))?,
             };
-            for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            for line in text.lines().filter(|line| !line.is_empty()) {
                 found.add_listed(Path::new(line))?;
             }
         }
         let Found { inputs, sets, .. } = found;
         if inputs.is_empty() {
             let failure = Failure::new(CODE_USAGE, "there are no inputs");
-            return Err(failure.help("--from names files or folders; --include and --exclude may leave none"));
+            return Err(failure.help(
+                "--from names files or folders other than DIR; --include and --exclude may leave none of them",
+            ));
         }
         Ok((inputs, sets))
     }
@@ -96,12 +108,17 @@ impl Sources<'_> {
 struct Found<'s> {
     sources: &'s Sources<'s>,
     template: &'s Template,
+    /// Files and the folder that belong to the job.
+    own: BTreeSet<PathBuf>,
+    /// Inputs that were found, as the file system calls them.
+    known: BTreeSet<PathBuf>,
     inputs: Vec<Input>,
     sets: Vec<Set>,
 }
 
 impl Found<'_> {
     fn add(&mut self, place: &Path) -> Result<(), Failure> {
+        refuse_query(place)?;
         if let Some(repository) = Repository::at(place)? {
             return self.add_repository(&repository);
         }
@@ -116,6 +133,7 @@ impl Found<'_> {
 
     /// A place that is one input.
     fn add_listed(&mut self, place: &Path) -> Result<(), Failure> {
+        refuse_query(place)?;
         if self.is_model_folder(place) {
             return self.add_folder(place, &name(place)?);
         }
@@ -124,19 +142,30 @@ impl Found<'_> {
                 .in_file(place)
                 .help("--from takes the files below a folder"));
         }
-        let shown = if is_url(place) { without_address(place)? } else { name(place)? };
-        self.add_file(place, &shown)
+        let url = place.to_str().filter(|_| is_url(place));
+        let path = match url {
+            Some(url) => url.rsplit('/').next().unwrap_or_default().to_owned(),
+            None => name(place)?,
+        };
+        let shards = match self.template.takes_sets() && url.is_none() && path.ends_with(INDEX) {
+            true => shards(&durable_file::read(place, MAX_TEXT)?),
+            false => Vec::new(),
+        };
+        match self.includes(&path) || shards.iter().any(|shard| self.includes(shard)) {
+            true => self.add_file(place, &path, &shards),
+            false => Ok(()),
+        }
     }
 
     /// The files below a folder.
     fn walk(&mut self, root: &Path) -> Result<(), Failure> {
-        let own = self.sources.to.canonicalize().ok();
         let mut folders = vec![root.to_owned()];
         while let Some(folder) = folders.pop() {
-            if own.is_some() && folder.canonicalize().ok() == own {
+            if self.is_own(&folder) {
                 continue;
             }
-            let below = text(folder.strip_prefix(root).unwrap_or(Path::new("")))?.replace('\\', "/");
+            let below = text(folder.strip_prefix(root).unwrap_or(Path::new("")))?;
+            let below = if cfg!(windows) { below.replace('\\', "/") } else { below };
             let path =
                 |name: &str| if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
             if folder != root && self.is_model_folder(&folder) {
@@ -147,93 +176,161 @@ impl Found<'_> {
             let list = |error| Failure::io("list", &folder, &error);
             for entry in fs::read_dir(&folder).map_err(list)? {
                 let entry = entry.map_err(list)?;
-                let name = text(Path::new(&entry.file_name()))?;
-                if name.starts_with('.') {
+                let name = entry.file_name();
+                if is_hidden(&name.to_string_lossy()) {
                     continue;
                 }
                 if entry.file_type().map_err(list)?.is_dir() {
                     folders.push(entry.path());
                 // A link to a folder is not followed.
-                } else if !entry.path().is_dir() {
-                    names.push(name);
+                } else if !entry.path().is_dir() && !self.is_own(&entry.path()) {
+                    match name.to_str() {
+                        Some(name) => names.push(name.to_owned()),
+                        None if self.includes(&path(&name.to_string_lossy())) => {
+                            text(&entry.path()).map_err(|failure| failure.help("--exclude leaves it out"))?;
+                        }
+                        None => {}
+                    }
                 }
             }
             names.sort_unstable();
-            let mut left_out = BTreeSet::new();
-            let takes_sets = self.template.takes_sets();
-            for index in names.iter().filter(|name| takes_sets && name.ends_with(INDEX)) {
-                let shards = shards(&folder.join(index));
-                if self.sources.by_shard {
-                    let shards = shards.iter().map(|name| path(name)).collect();
-                    self.sets.push(Set { path: path(index), shards });
-                    left_out.insert(index.clone());
-                } else {
-                    left_out.extend(shards);
-                }
-            }
-            for name in names.iter().filter(|name| !left_out.contains(*name)) {
-                self.add_file(&folder.join(name), &path(name))?;
+            let read =
+                |index: &str| Ok(durable_file::read(&folder.join(index), MAX_TEXT).unwrap_or_default());
+            for (name, shards) in self.units(&names, path, read)? {
+                self.add_file(&folder.join(&name), &path(&name), &shards)?;
             }
         }
         self.inputs.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(())
     }
 
-    fn add_file(&mut self, file: &Path, path: &str) -> Result<(), Failure> {
-        if !self.sources.selection.includes(path) {
-            return Ok(());
-        }
-        let mut files = vec![self.pin(file)?];
-        if self.template.takes_sets() && path.ends_with(INDEX) && !is_url(file) {
-            for shard in shards(file) {
-                // A missing one is told by the command.
-                let shard = file.with_file_name(shard);
-                if shard.is_file() {
-                    files.push(self.pin(&shard)?);
-                }
+    /// The files of a folder that are inputs, an index with the names of its shards.
+    fn units(
+        &mut self,
+        names: &[String],
+        path: impl Fn(&str) -> String,
+        read: impl Fn(&str) -> Result<Vec<u8>, Failure>,
+    ) -> Result<Vec<(String, Vec<String>)>, Failure> {
+        let mut left_out = BTreeSet::new();
+        let mut units = Vec::new();
+        let takes_sets = self.template.takes_sets();
+        for index in names.iter().filter(|name| takes_sets && name.ends_with(INDEX)) {
+            let shards = shards(&read(index)?);
+            let is_selected = shards.iter().chain([index]).any(|name| self.includes(&path(name)));
+            if shards.is_empty() || !is_selected {
+                continue;
             }
+            if self.sources.by_shard {
+                let shards = shards.iter().map(|name| path(name)).collect();
+                self.sets.push(Set { path: path(index), shards });
+            } else {
+                left_out.extend(shards.iter().cloned());
+                units.push((index.clone(), shards));
+            }
+            left_out.insert(index.clone());
+        }
+        let alone = names.iter().filter(|name| !left_out.contains(*name) && self.includes(&path(name)));
+        units.extend(alone.map(|name| (name.clone(), Vec::new())));
+        Ok(units)
+    }
+
+    /// A file, and of an index its shards.
+    fn add_file(&mut self, file: &Path, path: &str, shards: &[String]) -> Result<(), Failure> {
+        let mut files = vec![self.pin(file)?];
+        // A missing one is told by the command.
+        for shard in shards.iter().map(|shard| file.with_file_name(shard)).filter(|shard| shard.is_file()) {
+            files.push(self.pin(&shard)?);
         }
         self.push(Input { input: text(file)?, path: path.to_owned(), files })
     }
 
     /// A model folder, which is an input itself.
     fn add_folder(&mut self, folder: &Path, path: &str) -> Result<(), Failure> {
-        if !self.sources.selection.includes(path) {
+        let mut files = Vec::new();
+        let mut folders = vec![folder.to_owned()];
+        let mut is_selected = self.includes(path);
+        while let Some(inner) = folders.pop() {
+            let list = |error| Failure::io("list", &inner, &error);
+            for entry in fs::read_dir(&inner).map_err(list)? {
+                let file = entry.map_err(list)?.path();
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                if is_hidden(&name) || self.is_own(&file) {
+                    continue;
+                }
+                if file.is_dir() {
+                    if !file.is_symlink() {
+                        folders.push(file);
+                    }
+                } else {
+                    is_selected |= self.includes(&format!("{path}/{name}"));
+                    files.push(file);
+                }
+            }
+        }
+        if !is_selected {
             return Ok(());
         }
-        let below = scanning::below(folder);
-        if let Some(failure) = below.unread.into_iter().next() {
-            return Err(failure);
-        }
-        let files = below.files.iter().filter(|file| file.is_file()).map(|file| self.pin(file));
-        let files = files.collect::<Result<_, _>>()?;
+        files.sort_unstable();
+        let files = files.iter().map(|file| self.pin(file)).collect::<Result<_, _>>()?;
         self.push(Input { input: text(folder)?, path: path.to_owned(), files })
     }
 
     fn add_repository(&mut self, repository: &Repository) -> Result<(), Failure> {
-        let names: Vec<String> = repository.names().map(str::to_owned).collect();
+        let names = repository.names().filter(|name| !name.split('/').any(is_hidden));
+        let mut names: Vec<String> = names.map(str::to_owned).collect();
+        names.sort_unstable();
         let pinned = |name: &str| {
-            let (bytes, sha256) = repository.declared(name);
+            let (bytes, _) = repository.declared(name);
             let url = repository.url(name).to_string_lossy().into_owned();
-            Pinned::at_commit(url, bytes.unwrap_or(0), sha256.map(str::to_owned))
+            Pinned::at_commit(url, bytes.unwrap_or(0), repository.commit().to_owned())
         };
         if self.template.takes_model_folders() && names.iter().any(|name| CONFIGS.contains(&name.as_str())) {
             let files = names.iter().map(|name| pinned(name)).collect();
             let path = repository.name().to_owned();
             return self.push(Input { input: repository.shown(), path, files });
         }
-        for name in names.iter().filter(|name| self.sources.selection.includes(name)) {
-            let file = pinned(name);
-            self.push(Input { input: file.path.clone(), path: name.clone(), files: vec![file] })?;
+        let folder = |name: &str| name.rfind('/').map_or(0, |at| at + 1);
+        let folders: BTreeSet<&str> = names.iter().map(|name| &name[..folder(name)]).collect();
+        for below in folders {
+            let inner: Vec<String> = names
+                .iter()
+                .filter(|name| &name[..folder(name)] == below)
+                .map(|name| name[below.len()..].to_owned())
+                .collect();
+            let path = |name: &str| format!("{below}{name}");
+            let read = |index: &str| repository.read(&path(index), MAX_TEXT);
+            for (name, shards) in self.units(&inner, path, read)? {
+                let files: Vec<Pinned> =
+                    [&name].into_iter().chain(&shards).map(|name| pinned(&path(name))).collect();
+                self.push(Input { input: files[0].path.clone(), path: path(&name), files })?;
+            }
         }
         Ok(())
     }
 
+    fn includes(&self, path: &str) -> bool {
+        self.sources.selection.includes(path)
+    }
+
+    fn is_own(&self, place: &Path) -> bool {
+        place.canonicalize().is_ok_and(|place| self.own.contains(&place))
+    }
+
     fn pin(&self, file: &Path) -> Result<Pinned, Failure> {
         Pinned::now(&text(file)?, self.sources.digests)
+            .map_err(|failure| failure.in_file(file).help("mend it, or leave it out with --exclude"))
     }
 
     fn push(&mut self, input: Input) -> Result<(), Failure> {
+        let place = Path::new(&input.input);
+        if !self.known.insert(place.canonicalize().unwrap_or_else(|_| place.to_owned())) {
+            return Ok(());
+        }
+        if !is_below(&input.path) {
+            return Err(
+                Failure::new(CODE_USAGE, "the input has no name that an output could have").in_file(place)
+            );
+        }
         if self.inputs.len() == MAX_INPUTS {
             let what = format!("there are more than {MAX_INPUTS} inputs");
             return Err(Failure::new(CODE_USAGE, what).help("divide them into several jobs"));
@@ -247,10 +344,13 @@ impl Found<'_> {
     }
 }
 
+fn is_hidden(name: &str) -> bool {
+    name.starts_with('.')
+}
+
 /// Names of the shards of an index; none if it is not valid, which the command tells.
-fn shards(index: &Path) -> Vec<String> {
-    let text = durable_file::read(index, MAX_TEXT).unwrap_or_default();
-    let index = ShardIndex::from_json(&text).ok();
+fn shards(index: &[u8]) -> Vec<String> {
+    let index = ShardIndex::from_json(index).ok();
     index.iter().flat_map(ShardIndex::shard_names).map(str::to_owned).collect()
 }
 
@@ -261,15 +361,11 @@ fn name(place: &Path) -> Result<String, Failure> {
     text(Path::new(name.unwrap_or_default()))
 }
 
-/// The last name of a URL.
-fn without_address(url: &Path) -> Result<String, Failure> {
-    let url = text(url)?;
-    if url.contains('?') {
-        return Err(Failure::new(
-            CODE_USAGE,
-            "the query of a URL is a secret, and a plan is a text that others read",
-        )
-        .help("copy the file with `apr get`, and name the copy"));
+fn refuse_query(place: &Path) -> Result<(), Failure> {
+    if !remote::has_query(place) {
+        return Ok(());
     }
-    Ok(url.rsplit('/').next().unwrap_or_default().to_owned())
+    Err(Failure::new(CODE_USAGE, "the query of a URL is a secret, and a plan is a text that others read")
+        .in_file(place)
+        .help("copy the file with `apr get`, and name the copy"))
 }

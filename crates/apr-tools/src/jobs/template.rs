@@ -17,8 +17,6 @@ pub(super) enum Outputs {
     Report,
     /// It says whether something is so.
     Verdict,
-    /// Files, wherever it puts them.
-    Anywhere,
 }
 
 /// The commands of jobs.
@@ -38,11 +36,27 @@ const COMMANDS: [(&str, Outputs); 16] = [
     ("encrypt", Outputs::Files),
     ("decrypt", Outputs::Files),
     ("predict", Outputs::Files),
-    ("sign", Outputs::Anywhere),
+    ("sign", Outputs::Files),
 ];
 
 /// Commands that take files one by one, of a set of shards too.
 const BY_FILE: [&str; 7] = ["scan", "sign", "verify", "seal", "open", "encrypt", "decrypt"];
+
+/// Options that are the job's own, or make no sense in one.
+const OF_JOBS: [&str; 12] = [
+    "--json",
+    "--quiet",
+    "-q",
+    "--verbose",
+    "-v",
+    "--color",
+    "--offline",
+    "--allow-http",
+    "--no-hub-cache",
+    "--stats",
+    "--dry-run",
+    "--recursive",
+];
 
 /// What takes the place of the placeholders.
 pub(super) struct Values<'a> {
@@ -86,6 +100,18 @@ impl Template {
         if !template.0.iter().any(|word| word.contains("{in}")) {
             return Err(refused("the command does not say where the input stands".to_owned())
                 .help("write {in} in its place: apr plan ... -- check {in}"));
+        }
+        if let Some(option) = OF_JOBS.iter().find(|option| template.has(option)) {
+            return Err(refused(format!("{option} is not for the command of a job"))
+                .help("options of all commands are those of `apr plan`, `apr run-task` and `apr batch`"));
+        }
+        let is_begin = |word: &&String| {
+            let value = value_of(word);
+            !names_output(word) || value.starts_with("{out}") || value.starts_with("{to}/")
+        };
+        if let Some(word) = template.0.iter().find(|word| !is_begin(word)) {
+            return Err(refused(format!("`{word}` does not begin with the folder of the outputs"))
+                .help("{out} and {to}/ begin with it: -o {out}.gguf, --output={to}/{path}.gguf"));
         }
         if template.outputs() == Outputs::Files && !template.0.iter().any(|word| names_output(word)) {
             return Err(refused("the command does not say where the output goes".to_owned()).help(
@@ -143,16 +169,23 @@ impl Template {
     pub(super) fn named_outputs(&self, path: &str) -> Vec<String> {
         let values = Values { input: "", to: "", path };
         let named = self.0.iter().filter(|word| names_output(word));
-        let value = |word: &String| {
-            let is_option = word.starts_with("--");
-            let value = word.split_once('=').filter(|_| is_option).map_or(word.as_str(), |(_, value)| value);
-            filled(value, &values).trim_start_matches('/').to_owned()
-        };
+        // After the empty folder of the outputs.
+        let value = |word: &String| filled(value_of(word), &values).split_off(1);
         match self.outputs() {
             Outputs::Report => vec![format!("{path}.json")],
             _ => named.map(value).collect(),
         }
     }
+}
+
+/// The value of `--option=value`; other words as they are.
+fn value_of(word: &str) -> &str {
+    word.split_once('=').filter(|_| word.starts_with("--")).map_or(word, |(_, value)| value)
+}
+
+/// A path that is no option to the program.
+pub(super) fn as_word(path: &str) -> String {
+    if path.starts_with('-') { format!("./{path}") } else { path.to_owned() }
 }
 
 fn names_output(word: &str) -> bool {
@@ -254,6 +287,9 @@ mod tests {
         }
         let quantize = template("quantize {in} --output={out}.gguf --type q8_0").unwrap();
         assert_eq!(quantize.named_outputs("a/b.apr"), ["a/b.gguf"]);
+        for line in ["check {in} --json", "convert {in} sub{out}.gguf", "convert {in} {out}.gguf --dry-run"] {
+            assert_eq!(template(line).unwrap_err().code(), CODE_USAGE, "{line}");
+        }
         assert_eq!(template("inspect {in}").unwrap().named_outputs("a.apr"), ["a.apr.json"]);
     }
 }
