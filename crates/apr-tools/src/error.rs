@@ -254,6 +254,10 @@ impl Failure {
         &self.0.what
     }
 
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.0.file.as_deref()
+    }
+
     pub(crate) fn offset(&self) -> Option<u64> {
         self.0.offset
     }

@@ -22,4 +22,4 @@ pub(crate) use self::record::{Record, Store};
 pub(crate) use self::recursive::as_batch;
 pub(crate) use self::summary::Summary;
 pub(crate) use self::template::Template;
-pub(crate) use self::work::{Done, run_all, run_task};
+pub(crate) use self::work::{Done, Patience, run_all, run_task};

@@ -38,9 +38,7 @@ impl TreeRoot {
     /// [`ErrorKind::OutOfRange`] if `leaves` are not whole leaves of the content.
     pub fn proof_len(&self, leaves: Range<u64>) -> Result<usize, Error> {
         let beside = self.shape().beside(self.leaf_indices(&leaves)?);
-        let n_hashes = |level: Beside| {
-            usize::from(level.left.is_some()) + usize::from(level.right.is_some())
-        };
+        let n_hashes = |level: Beside| usize::from(level.left.is_some()) + usize::from(level.right.is_some());
         Ok(if leaves.is_empty() { 0 } else { 32 * beside.map(n_hashes).sum::<usize>() })
     }
 

@@ -29,7 +29,7 @@ def plan(
     command: Sequence[str],
     *,
     to: str | os.PathLike[str],
-    sources: Iterable[str | os.PathLike[str]] = (),
+    sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
     list_file: str | os.PathLike[str] | None = None,
     include: Iterable[str] = (),
     exclude: Iterable[str] = (),
@@ -54,6 +54,8 @@ def plan(
         AprError: what the program refuses, with its `code`.
         OSError: a file cannot be read or written.
     """
+    if isinstance(sources, (str, os.PathLike)):
+        sources = [sources]
     words = ["plan", f"--output={os.fspath(path)}", f"--to={os.fspath(to)}"]
     words += [f"--from={path_word(source)}" for source in sources]
     words += [f"--include={pattern}" for pattern in include]

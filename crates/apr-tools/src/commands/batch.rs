@@ -1,14 +1,15 @@
 //! `apr batch`: a command over many inputs, on this machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::value_parser;
 
 use super::finish;
 use super::plan::JobArgs;
+use super::run_task::GiveUpArg;
 use crate::error::{Exit, Failure};
-use crate::jobs::{Store, Verification, run_all};
-use crate::terminal::Console;
+use crate::jobs::{Store, Summary, Verification, run_all};
+use crate::terminal::{Console, escape};
 
 const AFTER_HELP: &str = "The same as `apr plan`, `apr run-task all` and `apr finish`. Run again after an interruption it goes on where it ended; after it has \
     ended, it does nothing and prints the same report. Inputs that are refused are in the report, and do not end the others.\n\n\
@@ -26,6 +27,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
+    give_up: GiveUpArg,
+    #[command(flatten)]
     job: JobArgs,
 }
 
@@ -35,15 +38,21 @@ pub(crate) struct Args {
 ///
 /// If the job cannot be planned, or its outputs not be put in their places.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
-    let plan = args.job.plan()?;
+    if let Some(report) = &args.report {
+        Summary::check_name(report)?;
+    }
+    let own: Vec<&Path> = args.report.iter().map(PathBuf::as_path).collect();
+    let plan = args.job.plan(&own)?;
     let store = Store::of(&plan);
-    if !store.is_done() {
-        store.keep(&plan)?;
+    if plan.tasks() > 0 && !store.is_done() {
+        let kept = store.keep(&plan)?;
+        console.detail(format_args!("the plan is {}", escape::path(&kept)));
         let mut progress = console.progress("doing tasks", plan.tasks() as u64);
-        let exit = run_all(&plan, args.jobs.into(), |_, _| progress.advance(1))?;
+        let exit = run_all(&plan, args.jobs.into(), args.give_up.patience(), |_, _| progress.advance(1))?;
+        drop(progress);
         if exit == Exit::TryAgain {
-            drop(progress);
-            console.note("some tasks were not done: the same command tries them again");
+            let plan = escape::path(&kept);
+            console.note(format_args!("some tasks were not done, as `apr run-task {plan} all` says; the same command tries them again"));
         }
     }
     finish::end(&plan, Verification::Length, args.report.as_deref(), console)

@@ -64,7 +64,7 @@ pub(crate) struct Args {
     #[arg(value_name = "OUT")]
     output: PathBuf,
     /// IN is a folder: convert all files below it into the folder OUT, as `apr batch` does. Needs --format.
-    #[arg(long, requires = "format")]
+    #[arg(long, requires = "format", conflicts_with = "dry_run")]
     recursive: bool,
     /// With --recursive: files at once.
     #[arg(long, value_name = "N", requires = "recursive", value_parser = value_parser!(u16).range(1..=256))]

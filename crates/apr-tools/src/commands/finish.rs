@@ -47,6 +47,9 @@ pub(crate) fn end(
     report: Option<&Path>,
     console: &mut Console,
 ) -> Result<Exit, Failure> {
+    if let Some(report) = report {
+        Summary::check_name(report)?;
+    }
     let store = Store::of(plan);
     let missing = store.missing(plan);
     if !missing.is_empty() {
@@ -56,9 +59,11 @@ pub(crate) fn end(
         return Err(Failure::new(CODE_TASKS_MISSING, what)
             .because(format!("there are no records of {}{more}", shown.join(", "))));
     }
-    let records = (0..plan.tasks()).filter_map(|task| store.record(task).transpose());
+    let records = (0..plan.tasks()).filter_map(|task| store.record(plan, task).transpose());
     let records = records.collect::<Result<Vec<Record>, Failure>>()?;
-    finish(plan, &records, verification)?;
+    if !records.is_empty() {
+        finish(plan, &records, verification)?;
+    }
     let summary = Summary::new(plan.job(), plan.to(), &records);
     if let Some(path) = report {
         summary.write(path)?;

@@ -1,7 +1,7 @@
 //! `apr plan`: divides a command over many inputs into tasks.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -67,12 +67,12 @@ pub(crate) struct Args {
 }
 
 impl JobArgs {
-    /// Makes the plan.
+    /// Makes the plan. `own` are files of the job, which are no inputs.
     ///
     /// # Errors
     ///
     /// Those of [`Plan::new`], and for a command that is none of a job.
-    pub(crate) fn plan(&self) -> Result<Plan, Failure> {
+    pub(crate) fn plan(&self, own: &[&Path]) -> Result<Plan, Failure> {
         Plan::new(Request {
             command: Template::new(self.command.clone())?,
             sources: Sources {
@@ -82,6 +82,7 @@ impl JobArgs {
                 digests: if self.digest { Digests::Compute } else { Digests::Leave },
                 by_shard: self.by_shard,
                 to: &self.to,
+                own,
             },
             task_size: parse_size(&self.task_size)?,
             overwrite: self.force.overwrite(),
@@ -114,7 +115,7 @@ impl Report for PlanReport<'_> {
 ///
 /// If the plan cannot be made or written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
-    let plan = args.job.plan()?;
+    let plan = args.job.plan(&[&args.output])?;
     // The same request again is the same job.
     if Plan::read(&args.output).is_ok_and(|known| known == plan) {
         console.remark("the plan was there already");

@@ -9,7 +9,7 @@ use clap::value_parser;
 use serde::Serialize;
 
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::jobs::{Done, Outcome, Plan, run_all, run_task};
+use crate::jobs::{Done, Outcome, Patience, Plan, run_all, run_task};
 use crate::report::Report;
 use crate::terminal::Console;
 use crate::terminal::escape;
@@ -53,6 +53,22 @@ pub(crate) struct Args {
     /// With `all`: tasks at once.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u16).range(1..=256))]
     jobs: u16,
+    #[command(flatten)]
+    give_up: GiveUpArg,
+}
+
+/// Whether a network or a disk that fails is tried again.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct GiveUpArg {
+    /// Record inputs that the network or a disk fails for, instead of leaving their task undone.
+    #[arg(long)]
+    give_up: bool,
+}
+
+impl GiveUpArg {
+    pub(crate) const fn patience(self) -> Patience {
+        if self.give_up { Patience::GiveUp } else { Patience::TryAgain }
+    }
 }
 
 #[derive(Serialize)]
@@ -108,17 +124,18 @@ impl<'a> Row<'a> {
 /// If the plan is not valid or has no such task, or an input has changed.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let plan = Plan::read(&args.plan)?;
+    let patience = args.give_up.patience();
     let mut tried = Vec::new();
     let exit = match args.task {
         Which::All => {
             let mut progress = console.progress("doing tasks", plan.tasks() as u64);
-            run_all(&plan, args.jobs.into(), |number, done| {
+            run_all(&plan, args.jobs.into(), patience, |number, done| {
                 progress.advance(1);
                 tried.push((number, done.clone()));
             })?
         }
-        Which::Number(number) => one(&plan, number, &mut tried)?,
-        Which::Environment => one(&plan, number_of_environment()?, &mut tried)?,
+        Which::Number(number) => one(&plan, number, patience, &mut tried)?,
+        Which::Environment => one(&plan, number_of_environment()?, patience, &mut tried)?,
     };
     if console.is_json() {
         let tasks = tried.iter().map(|(number, done)| Row::new(*number, done)).collect();
@@ -131,8 +148,13 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn one(plan: &Plan, number: usize, tried: &mut Vec<(usize, Done)>) -> Result<Exit, Failure> {
-    let done = run_task(plan, number)?;
+fn one(
+    plan: &Plan,
+    number: usize,
+    patience: Patience,
+    tried: &mut Vec<(usize, Done)>,
+) -> Result<Exit, Failure> {
+    let done = run_task(plan, number, patience)?;
     let exit = done.exit();
     tried.push((number, done));
     Ok(exit)

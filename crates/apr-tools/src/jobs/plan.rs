@@ -1,7 +1,8 @@
 //! The plan of a job: what is read, what is run, and how it is divided.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use core::ops::Range;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -10,14 +11,15 @@ use sha2::{Digest as _, Sha256};
 use super::attempt;
 use super::files::text;
 use super::inputs::{Input, Set, Sources};
+use super::outcome::Outcome;
 use super::record::Store;
-use super::template::{Template, Values};
-use crate::error::{CODE_OUTPUT_EXISTS, CODE_PLAN, CODE_USAGE, Failure};
+use super::template::{Template, Values, as_word};
+use crate::error::{CODE_INTERNAL, CODE_OUTPUT_EXISTS, CODE_PLAN, CODE_USAGE, Failure};
 use crate::output::{self, Overwrite};
 use crate::terminal::escape;
 
 const SCHEMA: &str = "apr.plan/1";
-/// Longest plan that is read: one of a million inputs.
+/// Longest plan that is read.
 const MAX_PLAN: u64 = 1 << 30;
 /// Most inputs of a task.
 const MAX_TASK_INPUTS: usize = 100;
@@ -75,22 +77,23 @@ impl Plan {
     pub(crate) fn new(request: Request<'_>) -> Result<Self, Failure> {
         let Request { command, sources, task_size, overwrite, skip_existing } = request;
         let (mut inputs, sets) = sources.find(&command)?;
-        if sources.by_shard && (sets.is_empty() || command.divides() || skip_existing) {
-            let what = "--by-shard is for sets of shards that become sets of shards, all of them";
-            return Err(Failure::new(CODE_USAGE, what)
-                .help("--from names a folder with an index, and no input is left out"));
+        if sources.by_shard {
+            check_sets(&command, &sets)?;
+        }
+        if skip_existing && (sources.by_shard || command.divides()) {
+            let what = "--skip-existing is for inputs that have one output each";
+            return Err(Failure::new(CODE_USAGE, what));
         }
         if skip_existing {
-            let is_there = |path: String| sources.to.join(path).symlink_metadata().is_ok();
+            let is_there = |path: &String| sources.to.join(path).symlink_metadata().is_ok();
             inputs.retain(|input| {
-                let mut outputs = command.named_outputs(&input.path);
-                outputs.is_empty() || !outputs.drain(..).all(is_there)
+                let outputs = command.named_outputs(&input.path);
+                outputs.is_empty() || !outputs.iter().all(is_there)
             });
         }
-        let outputs = outputs(&command, &inputs, sources.to)?;
-        let tasks = match command.divides() {
+        let (tasks, outputs) = match command.divides() {
             true => divided(&command, &inputs, &text(&sources.to.join("dry-run"))?)?,
-            false => grouped(&inputs, task_size),
+            false => (grouped(&inputs, task_size), Vec::new()),
         };
         let mut plan = Self {
             schema: SCHEMA.to_owned(),
@@ -103,9 +106,10 @@ impl Plan {
             sets,
             tasks,
         };
+        let outputs: Vec<PathBuf> = plan.outputs()?.into_iter().chain(outputs).collect();
         plan.job = plan.digits()?;
         if !Store::of(&plan).is_known() {
-            outputs.iter().try_for_each(|path| check_place(path, overwrite))?;
+            plan.check_places(&outputs)?;
         }
         Ok(plan)
     }
@@ -117,12 +121,14 @@ impl Plan {
     /// If it cannot be read, is none, was changed, or is of another version of the program.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let refused = |what: String| Failure::new(CODE_PLAN, what).in_file(path);
-        let plan: Self = serde_json::from_slice(&durable_file::read(path, MAX_PLAN)?)
+        let mut plan: Self = serde_json::from_slice(&durable_file::read(path, MAX_PLAN)?)
             .map_err(|error| refused(format!("this is not the plan of a job: {error}")))?;
         if plan.schema != SCHEMA {
             return Err(refused(format!("this is `{}`, not `{SCHEMA}`", escape::cut(&plan.schema, 40))));
         }
-        if plan.job != plan.digits()? {
+        let job = core::mem::take(&mut plan.job);
+        plan.job = plan.digits()?;
+        if plan.job != job {
             return Err(refused("the plan was changed after it was made".to_owned()));
         }
         let version = env!("CARGO_PKG_VERSION");
@@ -133,12 +139,11 @@ impl Plan {
         }
         // Of a plan that was made by another program.
         plan.command.check()?;
-        let is_inside = |range: &Range<usize>| range.start < range.end && range.end <= plan.inputs.len();
-        let tasks = plan.tasks.iter().map(Task::range);
+        plan.outputs()?;
+        let is_inside = |range: Range<usize>| range.start < range.end && range.end <= plan.inputs.len();
         let mut paths =
             plan.inputs.iter().map(|input| &input.path).chain(plan.sets.iter().map(|set| &set.path));
-        let paths = paths.all(|path| is_below(path));
-        match tasks.clone().all(|range| is_inside(&range)) && paths {
+        match plan.tasks.iter().map(Task::range).all(is_inside) && paths.all(|path| is_below(path)) {
             true => Ok(plan),
             false => Err(refused("a task or an input of the plan leads out of it".to_owned())),
         }
@@ -155,12 +160,80 @@ impl Plan {
         output::write_file(path, &json, overwrite)
     }
 
+    /// The name of a job that has none.
     fn digits(&self) -> Result<String, Failure> {
-        let anonymous = Self { job: String::new(), ..self.clone() };
-        let json = serde_json::to_vec(&anonymous).map_err(of_json)?;
-        let mut digits = base16ct::lower::encode_string(&Sha256::digest(json));
+        let mut hash = Hashed(Sha256::new());
+        serde_json::to_writer(&mut hash, self).map_err(of_json)?;
+        let mut digits = base16ct::lower::encode_string(&hash.0.finalize());
         digits.truncate(JOB_DIGITS);
         Ok(digits)
+    }
+
+    /// The outputs that the command names.
+    ///
+    /// # Errors
+    ///
+    /// If one would be written twice, or would not be a file below the folder.
+    fn outputs(&self) -> Result<Vec<PathBuf>, Failure> {
+        let mut known: BTreeMap<String, &str> = BTreeMap::new();
+        let shown = |text: &str| escape::cut(text, 100);
+        for input in &self.inputs {
+            for output in self.command.named_outputs(&input.path) {
+                let path = self.to().join(&output);
+                if !is_below(&output) {
+                    let what = format!("the output of `{}` would not be in the folder", shown(&input.path));
+                    return Err(Failure::new(CODE_USAGE, what).in_file(&path));
+                }
+                if let Some(other) = known.insert(output, &input.input) {
+                    return Err(Failure::new(CODE_USAGE, "two inputs would have the same output")
+                        .in_file(&path)
+                        .because(format!("{} and {}", shown(other), shown(&input.input)))
+                        .help(
+                            "{to}/{path} with an ending keeps them apart; --include and --exclude choose",
+                        ));
+                }
+            }
+        }
+        for (output, input) in &known {
+            let folders = output.match_indices('/').map(|(at, _)| &output[..at]);
+            if let Some(other) = folders.filter_map(|folder| known.get(folder)).next() {
+                return Err(Failure::new(
+                    CODE_USAGE,
+                    "an output would be in a folder that is an output itself",
+                )
+                .in_file(&self.to().join(output))
+                .because(format!("{} and {}", shown(other), shown(input)))
+                .help("give outputs an ending: {out}.gguf"));
+            }
+        }
+        Ok(known.into_keys().map(|output| self.to().join(output)).collect())
+    }
+
+    /// Refuses outputs that would replace something.
+    fn check_places(&self, outputs: &[PathBuf]) -> Result<(), Failure> {
+        let inputs = self.inputs.iter().flat_map(|input| &input.files);
+        let inputs: BTreeSet<PathBuf> =
+            inputs.filter_map(|file| Path::new(&file.path).canonicalize().ok()).collect();
+        let indexes = self.sets.iter().map(|set| self.to().join(&set.path));
+        for path in outputs.iter().cloned().chain(indexes) {
+            if path.canonicalize().is_ok_and(|path| inputs.contains(&path)) {
+                return Err(
+                    Failure::new(CODE_USAGE, "an output would replace an input of the job").in_file(&path)
+                );
+            }
+            output::check_file(&path, self.overwrite()).map_err(|failure| match failure.code() {
+                CODE_OUTPUT_EXISTS => failure
+                    .help("--force replaces outputs that are there, --skip-existing leaves out their inputs"),
+                _ => failure,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether results are those of the inputs of a task.
+    pub(super) fn is_of_task(&self, number: usize, results: &[Outcome]) -> bool {
+        let inputs = self.task(number).map_or(&[][..], |(_, inputs)| inputs);
+        inputs.iter().map(|input| &input.input).eq(results.iter().map(|result| &result.input))
     }
 
     pub(crate) fn job(&self) -> &str {
@@ -216,40 +289,44 @@ pub(super) fn is_below(path: &str) -> bool {
     path.split('/').all(|part| !matches!(part, "" | "." | "..") && !part.contains(is_separator))
 }
 
-/// The outputs that the command names.
-///
-/// # Errors
-///
-/// If one would be written twice, or not below the folder.
-fn outputs(command: &Template, inputs: &[Input], to: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let mut known: BTreeMap<String, &str> = BTreeMap::new();
-    for input in inputs {
-        for output in command.named_outputs(&input.path) {
-            let path = to.join(&output);
-            if !is_below(&output) {
-                let what =
-                    format!("the output of `{}` would not be in the folder", escape::cut(&input.path, 100));
-                return Err(Failure::new(CODE_USAGE, what).in_file(&path));
-            }
-            if let Some(other) = known.insert(output, &input.input) {
-                let inputs = [other, &input.input].map(|input| escape::cut(input, 100));
-                return Err(Failure::new(CODE_USAGE, "two inputs would have the same output")
-                    .in_file(&path)
-                    .because(inputs.join(" and "))
-                    .help("{to}/{path} with an ending keeps them apart; --include and --exclude choose"));
+/// Hashes what is written.
+struct Hashed(Sha256);
+
+impl Write for Hashed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Refuses sets that would not be sets again.
+fn check_sets(command: &Template, sets: &[Set]) -> Result<(), Failure> {
+    let refused = |what: String| {
+        Failure::new(CODE_USAGE, what)
+            .help("--by-shard is for safetensors: -- quantize {in} -o {out}.safetensors --type f16")
+    };
+    if sets.is_empty() || command.divides() {
+        return Err(refused("--by-shard needs a folder with an index of shards".to_owned()));
+    }
+    let folder = |path: &str| path.rfind('/').map_or("", |at| &path[..at]).to_owned();
+    for set in sets {
+        for shard in &set.shards {
+            let outputs = command.named_outputs(shard);
+            let is_beside =
+                |output: &String| output.ends_with(".safetensors") && folder(output) == folder(&set.path);
+            if outputs.len() != 1 || !outputs.iter().all(is_beside) {
+                let shard = escape::cut(shard, 100);
+                return Err(refused(format!(
+                    "the output of `{shard}` would not be a shard beside its index"
+                )));
             }
         }
     }
-    Ok(known.into_keys().map(|output| to.join(output)).collect())
-}
-
-fn check_place(path: &Path, overwrite: Overwrite) -> Result<(), Failure> {
-    output::check_file(path, overwrite).map_err(|failure| match failure.code() {
-        CODE_OUTPUT_EXISTS => {
-            failure.help("--force replaces outputs that are there, --skip-existing leaves out their inputs")
-        }
-        _ => failure,
-    })
+    Ok(())
 }
 
 /// Tasks of several small inputs, or of one large one.
@@ -270,27 +347,32 @@ fn grouped(inputs: &[Input], task_size: u64) -> Vec<Task> {
     tasks
 }
 
-/// A task for each file that a conversion writes; `to` is a folder where nothing is.
-fn divided(command: &Template, inputs: &[Input], to: &str) -> Result<Vec<Task>, Failure> {
-    let mut tasks = Vec::new();
+/// A task for each file that a conversion writes, and these files; `to` is a folder where nothing is.
+fn divided(command: &Template, inputs: &[Input], to: &str) -> Result<(Vec<Task>, Vec<PathBuf>), Failure> {
+    let (mut tasks, mut outputs) = (Vec::new(), Vec::new());
+    let folder = Path::new(to).parent().unwrap_or(Path::new(""));
     for (idx, input) in inputs.iter().enumerate() {
-        let values = Values { input: &input.input, to, path: &input.path };
+        let values = Values { input: &as_word(&input.input), to: &as_word(to), path: &input.path };
         let mut words = command.words(&values);
         words.push("--dry-run".to_owned());
-        let files = attempt::answer(words)?.files_of_conversion().unwrap_or(0);
-        let numbers = (1..=files).map(|file| Task { inputs: (idx, idx + 1), file: Some(file) });
-        tasks.extend(numbers);
-        if files == 0 {
+        let answer = attempt::answer(words)?;
+        let files = answer.files_of_conversion();
+        for (number, file) in (1..).zip(&files) {
+            tasks.push(Task { inputs: (idx, idx + 1), file: Some(number) });
+            let file = Path::new(file);
+            outputs.push(file.strip_prefix(to).map_or_else(|_| file.to_owned(), |file| folder.join(file)));
+        }
+        if files.is_empty() {
             // What is refused is told by the task.
             tasks.push(Task { inputs: (idx, idx + 1), file: None });
         }
     }
-    Ok(tasks)
+    Ok((tasks, outputs))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn of_json(error: serde_json::Error) -> Failure {
-    Failure::new(crate::error::CODE_INTERNAL, format!("a plan that is not JSON: {error}"))
+    Failure::new(CODE_INTERNAL, format!("a plan that is not JSON: {error}"))
 }
 
 #[cfg(test)]
@@ -299,7 +381,7 @@ mod tests {
     use crate::jobs::files::Pinned;
 
     fn input(name: &str, bytes: u64) -> Input {
-        let files = vec![Pinned::at_commit(name.to_owned(), bytes, None)];
+        let files = vec![Pinned::at_commit(name.to_owned(), bytes, String::new())];
         Input { input: name.to_owned(), path: name.to_owned(), files }
     }
 

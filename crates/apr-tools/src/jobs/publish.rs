@@ -9,7 +9,7 @@ use super::index;
 use super::outcome::OutputFile;
 use super::plan::Plan;
 use super::record::{Record, Store};
-use crate::error::{CODE_JOB_OUTPUT, Failure};
+use crate::error::{CODE_JOB_OUTPUT, CODE_USAGE, Failure};
 use crate::file_digest::sha256;
 use crate::output::{self, Overwrite};
 
@@ -37,21 +37,23 @@ pub(crate) fn finish(plan: &Plan, records: &[Record], verification: Verification
         })
     });
     let moves: Vec<Move<'_>> = moves.collect();
+    let mut places = BTreeSet::new();
+    if let Some(twice) = moves.iter().find(|one| !places.insert(&one.to)) {
+        return Err(Failure::new(CODE_USAGE, "two tasks have the same output").in_file(&twice.to));
+    }
     // Nothing is moved before all are there.
     moves.iter().try_for_each(|one| one.check(verification, plan.overwrite(), store.is_done()))?;
-    if store.is_done() {
-        return Ok(());
+    if !store.is_done() {
+        let mut folders = BTreeSet::new();
+        for one in &moves {
+            one.perform(plan.overwrite())?;
+            let above = one.to.ancestors().skip(1).take_while(|folder| folder.starts_with(plan.to()));
+            folders.extend(above.map(Path::to_owned));
+        }
+        folders.iter().try_for_each(|folder| durable_file::sync_dir(folder))?;
+        index::write(plan, records)?;
+        store.set_done()?;
     }
-    let mut folders = BTreeSet::new();
-    for one in &moves {
-        one.perform(plan.overwrite())?;
-        folders.extend(one.to.parent().map(Path::to_owned));
-    }
-    for folder in folders {
-        durable_file::sync_dir(&folder)?;
-    }
-    index::write(plan, records)?;
-    store.set_done()?;
     store.remove_attempts()
 }
 
@@ -62,47 +64,62 @@ struct Move<'r> {
 }
 
 impl Move<'_> {
-    /// Compares the output, wherever it is, with its record.
+    /// Compares the output, wherever it is, with its record. Another process may move it meanwhile.
     fn check(&self, verification: Verification, overwrite: Overwrite, is_done: bool) -> Result<(), Failure> {
         let is_here = self.from.symlink_metadata().is_ok();
-        if is_here && !is_done && !self.is_placed()? {
-            output::check_file(&self.to, overwrite)?;
+        if is_here && !is_done {
+            self.check_place(overwrite)?;
+        }
+        if is_here && self.is_as_recorded(&self.from, verification)?
+            || self.is_as_recorded(&self.to, verification)?
+        {
+            return Ok(());
         }
         let place = if is_here { &self.from } else { &self.to };
-        match self.is_as_recorded(place, verification)? {
-            true => Ok(()),
-            false => {
-                Err(Failure::new(CODE_JOB_OUTPUT, "an output of the job is not what its task has recorded")
-                    .in_file(place))
-            }
+        let what = "an output of the job is not what its task has recorded";
+        Err(Failure::new(CODE_JOB_OUTPUT, what).in_file(place))
+    }
+
+    /// Refuses a place with another file.
+    fn check_place(&self, overwrite: Overwrite) -> Result<(), Failure> {
+        match output::check_file(&self.to, overwrite) {
+            Err(failure) if !self.is_placed()? => Err(failure),
+            _ => Ok(()),
         }
     }
 
     fn perform(&self, overwrite: Overwrite) -> Result<(), Failure> {
-        if self.from.symlink_metadata().is_err() {
-            return Ok(());
-        }
         let parent = self.to.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(parent).map_err(|error| Failure::io("create the folder", parent, &error))?;
-        let moving = |error| Failure::io("put in place", &self.to, &error);
-        if overwrite == Overwrite::Replace {
-            return fs::rename(&self.from, &self.to).map_err(moving);
-        }
-        match fs::hard_link(&self.from, &self.to) {
+        let linked = match overwrite {
+            Overwrite::Replace => fs::rename(&self.from, &self.to),
+            Overwrite::Refuse => fs::hard_link(&self.from, &self.to),
+        };
+        match linked {
             Ok(()) => {}
-            // By an earlier call that was interrupted, or by someone else.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            // By an earlier call that was interrupted, or by another one at this moment.
+            Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {
                 if !self.is_placed()? {
-                    return output::check_file(&self.to, overwrite);
+                    output::check_file(&self.to, overwrite)?;
+                    return Err(Failure::io("put in place", &self.to, &error));
                 }
+            }
+            Err(error) if overwrite == Overwrite::Replace => {
+                return Err(Failure::io("put in place", &self.to, &error));
             }
             // A file system without links.
             Err(_) => {
                 output::check_file(&self.to, overwrite)?;
-                return fs::rename(&self.from, &self.to).map_err(moving);
+                fs::rename(&self.from, &self.to)
+                    .map_err(|error| Failure::io("put in place", &self.to, &error))?;
             }
         }
-        fs::remove_file(&self.from).map_err(|error| Failure::io("remove", &self.from, &error))
+        match fs::remove_file(&self.from) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(Failure::io("remove", &self.from, &error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether the output is in its place, to the byte.

@@ -1,6 +1,8 @@
 //! What a job stores beside its outputs: records of tasks, and what is being made.
 
+use core::hash::BuildHasher as _;
 use std::fs;
+use std::hash::RandomState;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -16,8 +18,6 @@ const FOLDER: &str = ".apr-job";
 const SCHEMA: &str = "apr.task/1";
 /// Longest record: one of a hundred inputs with some thousand outputs.
 const MAX_RECORD: u64 = 64 << 20;
-/// Most attempts at a task.
-const MAX_ATTEMPTS: u32 = 10_000;
 
 /// That a task is done, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,17 +71,11 @@ impl Store {
     pub(super) fn begin(&self, task: usize) -> Result<(String, PathBuf), Failure> {
         self.create("attempts")?;
         self.create("tasks")?;
-        for attempt in 0..MAX_ATTEMPTS {
-            let name = format!("{task:05}-{attempt}");
-            let path = self.attempt(&name);
-            match fs::create_dir(&path) {
-                Ok(()) => return Ok((name, path)),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(Failure::io("create the folder", &path, &error)),
-            }
-        }
-        let what = format!("task {task} was begun {MAX_ATTEMPTS} times");
-        Err(Failure::new(CODE_PLAN, what).help("`apr abort` ends the job; plan it again"))
+        // By chance, so that a name does not come back after the job was aborted.
+        let name = format!("{task:05}-{:016x}", RandomState::new().hash_one(std::process::id()));
+        let path = self.attempt(&name);
+        fs::create_dir(&path).map_err(|error| Failure::io("create the folder", &path, &error))?;
+        Ok((name, path))
     }
 
     fn create(&self, name: &str) -> Result<(), Failure> {
@@ -98,12 +92,15 @@ impl Store {
     /// # Errors
     ///
     /// If it cannot be read, or is none.
-    pub(crate) fn record(&self, task: usize) -> Result<Option<Record>, Failure> {
+    pub(crate) fn record(&self, plan: &Plan, task: usize) -> Result<Option<Record>, Failure> {
         let path = self.record_path(task);
         if path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             return Ok(None);
         }
-        let refused = |what: String| Failure::new(CODE_PLAN, what).in_file(&path);
+        let refused = |what: String| {
+            let failure = Failure::new(CODE_PLAN, what).in_file(&path);
+            failure.help("`apr abort PLAN` removes what the job has stored; then run it again")
+        };
         let record: Record = serde_json::from_slice(&durable_file::read(&path, MAX_RECORD)?)
             .map_err(|error| refused(format!("this is not the record of a task: {error}")))?;
         let mut outputs = record.results.iter().flat_map(|result| &result.outputs);
@@ -111,6 +108,7 @@ impl Store {
             && record.job == self.job
             && record.task == task
             && is_below(&record.attempt)
+            && plan.is_of_task(task, &record.results)
             && outputs.all(|output| is_below(&output.path));
         match is_sound {
             true => Ok(Some(record)),

@@ -9,7 +9,7 @@ use crate::cli::Cli;
 
 const OPTION: &str = "recursive";
 /// What `batch` is told itself.
-const OWN: [&str; 4] = ["input", "output", OPTION, "jobs"];
+const OWN: [&str; 5] = ["input", "output", OPTION, "jobs", "force"];
 
 /// The command line of `apr batch` that does what this one asks for, if it converts a folder.
 ///
@@ -39,6 +39,7 @@ pub(crate) fn as_batch(args: &[OsString]) -> Option<Vec<OsString>> {
         joined("from", &value("input")?),
         joined("to", &value("output")?),
     ]);
+    words.extend(convert.get_flag("force").then(|| OsString::from("--force")));
     words.extend(value("jobs").map(|jobs| joined("jobs", &jobs)));
     words.extend(["--", "convert", "{in}"].map(OsString::from));
     words.push(format!("{{out}}.{ending}").into());
@@ -71,8 +72,8 @@ mod tests {
     #[test]
     fn a_folder_is_a_batch() {
         let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
-        let line = "apr --json convert in out --recursive --format apr2 --select a* --jobs 4 --select=b --no-metadata --color never";
-        let expected = "apr --json --color=never batch --from=in --to=out --jobs=4 -- convert {in} {out}.apr --format=apr2 --select=a* \
+        let line = "apr --json convert in out --recursive --format apr2 --select a* --jobs 4 --select=b --no-metadata --color never --force";
+        let expected = "apr --json --color=never batch --from=in --to=out --force --jobs=4 -- convert {in} {out}.apr --format=apr2 --select=a* \
                         --select=b --no-metadata";
         let mut found = as_batch(&words(line)).unwrap();
         let mut expected = words(expected);

@@ -78,6 +78,7 @@ impl<'a> Summary<'a> {
             exit => format!("{count} with exit code {exit}"),
         });
         let ends: Vec<String> = ends.collect();
+        let ends = if ends.is_empty() { "nothing to do".to_owned() } else { ends.join(", ") };
         let outputs = match self.outputs {
             0 => String::new(),
             count => format!(
@@ -87,32 +88,34 @@ impl<'a> Summary<'a> {
                 escape::path(Path::new(&*self.to))
             ),
         };
-        console.note(format_args!(
-            "{}: {}{outputs}{}",
-            plural(self.inputs, "input"),
-            ends.join(", "),
-            console.took()
-        ));
+        console.note(format_args!("{}: {}{outputs}{}", plural(self.inputs, "input"), ends, console.took()));
         Ok(())
     }
 
-    /// Writes it as CSV or JSON, by the ending of the name.
+    /// Refuses a name without the ending of a format.
     ///
     /// # Errors
     ///
-    /// If the name has another ending, or the file cannot be written.
+    /// If it is none.
+    pub(crate) fn check_name(path: &Path) -> Result<(), Failure> {
+        if path.extension().is_some_and(|ending| ending == "json" || ending == "csv") {
+            return Ok(());
+        }
+        Err(Failure::new(CODE_USAGE, "the report is CSV or JSON")
+            .in_file(path)
+            .help("give it the ending .csv or .json"))
+    }
+
+    /// Writes it as JSON or CSV, by the ending of the name.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
     pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
         let mut text = Vec::new();
-        match path.extension().and_then(|ending| ending.to_str()) {
-            Some("json") => {
-                report::write(&mut text, self).map_err(|error| Failure::io("write", path, &error))?;
-            }
-            Some("csv") => text.extend(self.csv().into_bytes()),
-            _ => {
-                return Err(Failure::new(CODE_USAGE, "the report is CSV or JSON")
-                    .in_file(path)
-                    .help("give it the ending .csv or .json"));
-            }
+        match path.extension().is_some_and(|ending| ending == "json") {
+            true => report::write(&mut text, self).map_err(|error| Failure::io("write", path, &error))?,
+            false => text.extend(self.csv().into_bytes()),
         }
         output::write_file(path, &text, Overwrite::Replace)
     }

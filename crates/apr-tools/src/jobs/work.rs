@@ -2,20 +2,19 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::attempt::{self, Answer};
-use super::files::text;
+use super::attempt;
+use super::files::{Pinned, text};
 use super::inputs::Input;
 use super::outcome::{Outcome, OutputFile};
 use super::plan::{Plan, Task};
 use super::record::{Record, Store, remove};
-use super::template::{Outputs, Values};
-use crate::error::{Exit, Failure};
+use super::template::{Outputs, Values, as_word};
+use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::file_digest::sha256;
-use crate::scanning;
+use crate::{remote, scanning};
 
 /// How a task ended.
 #[derive(Clone, Debug)]
@@ -34,100 +33,119 @@ pub(crate) struct Problem {
     pub(crate) message: Option<String>,
 }
 
+/// What becomes of an input that the network or a disk fails for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// The task is not done.
+    TryAgain,
+    /// It is a result.
+    GiveUp,
+}
+
 /// Does a task, unless it is done.
 ///
 /// # Errors
 ///
-/// If the plan has no such task, an input is another one than when the job was planned, or the task cannot be recorded.
-pub(crate) fn run_task(plan: &Plan, number: usize) -> Result<Done, Failure> {
+/// If the plan has no such task, or an input is another one than when the job was planned.
+pub(crate) fn run_task(plan: &Plan, number: usize, patience: Patience) -> Result<Done, Failure> {
+    done(plan, number, patience).or_else(|failure| match failure.exit() {
+        // A disk that is full may be emptied, a server come back.
+        Exit::Io => Ok(Done::TryAgain(Problem {
+            input: failure.file().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default(),
+            code: Some(failure.code().to_owned()),
+            message: Some(failure.what().to_owned()),
+        })),
+        _ => Err(failure),
+    })
+}
+
+fn done(plan: &Plan, number: usize, patience: Patience) -> Result<Done, Failure> {
     let store = Store::of(plan);
     let (task, inputs) = plan.task(number)?;
-    if let Some(record) = store.record(number)? {
+    if let Some(record) = store.record(plan, number)? {
         return Ok(Done::Recorded(record));
     }
     check(inputs)?;
     let (attempt, folder) = store.begin(number)?;
-    let mut results = Vec::with_capacity(inputs.len());
-    for input in inputs {
-        match result(plan, task, input, &folder) {
-            Ok(outcome) => results.push(outcome),
-            Err(Stop::TryAgain(problem)) => {
-                remove(&folder)?;
-                return Ok(Done::TryAgain(problem));
-            }
-            Err(Stop::Failure(failure)) => {
-                remove(&folder)?;
-                return Err(failure);
-            }
-        }
-    }
+    let results = all_results(plan, task, inputs, &folder, patience);
     // What was read while it was replaced is none of the versions.
-    if let Err(failure) = check(inputs) {
-        remove(&folder)?;
-        return Err(failure);
-    }
+    let results = results.and_then(|results| check(inputs).map(|()| results));
+    let results = match results {
+        Ok(Ok(results)) => results,
+        Ok(Err(problem)) => {
+            remove(&folder)?;
+            return Ok(Done::TryAgain(problem));
+        }
+        Err(failure) => {
+            remove(&folder)?;
+            return Err(failure);
+        }
+    };
     let record = Record::new(plan.job(), number, attempt, results);
     let has_outputs = record.results.iter().any(|result| !result.outputs.is_empty());
-    let is_first = store.put(&record)?;
+    let is_first = store.put(&record).inspect_err(|_| drop(remove(&folder)))?;
     if !is_first || !has_outputs {
         remove(&folder)?;
     }
     match is_first {
         true => Ok(Done::Recorded(record)),
-        false => Ok(Done::Recorded(store.record(number)?.unwrap_or(record))),
+        false => Ok(Done::Recorded(store.record(plan, number)?.unwrap_or(record))),
     }
 }
 
+/// Compares the inputs with the plan; URLs are opened again for it.
 fn check(inputs: &[Input]) -> Result<(), Failure> {
-    inputs.iter().flat_map(|input| &input.files).try_for_each(super::files::Pinned::check)
+    let mut files = inputs.iter().flat_map(|input| &input.files);
+    remote::apart(|| files.try_for_each(Pinned::check))?
 }
 
-enum Stop {
-    TryAgain(Problem),
-    Failure(Failure),
-}
-
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Self {
-        Self::Failure(failure)
+/// The results of all inputs of a task, or why it cannot be done now.
+fn all_results(
+    plan: &Plan,
+    task: &Task,
+    inputs: &[Input],
+    folder: &Path,
+    patience: Patience,
+) -> Result<Result<Vec<Outcome>, Problem>, Failure> {
+    let mut results = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        let outcome = result(plan, task, input, folder)?;
+        if outcome.exit == Exit::Io as u8 && patience == Patience::TryAgain {
+            let Outcome { input, code, message, .. } = outcome;
+            return Ok(Err(Problem { input, code, message }));
+        }
+        results.push(outcome);
     }
+    Ok(Ok(results))
 }
 
 /// Runs the command for an input.
-fn result(plan: &Plan, task: &Task, input: &Input, folder: &Path) -> Result<Outcome, Stop> {
+fn result(plan: &Plan, task: &Task, input: &Input, folder: &Path) -> Result<Outcome, Failure> {
     let command = &plan.command;
     // Those of an input in a folder of their own: it says which they are.
     let own = folder.join("out");
-    for output in command.named_outputs(&input.path).iter().chain([&input.path]) {
+    let create = |path: &Path, error| Failure::io("create the folder", path, &error);
+    // Not with the folder above it: that is gone if the job was aborted.
+    fs::create_dir(&own).map_err(|error| create(&own, error))?;
+    for output in command.named_outputs(&input.path) {
         let path = own.join(output);
         let parent = path.parent().unwrap_or(&own);
-        fs::create_dir_all(parent).map_err(|error| Failure::io("create the folder", parent, &error))?;
+        fs::create_dir_all(parent).map_err(|error| create(parent, error))?;
     }
-    let values = Values { input: &input.input, to: &text(&own)?, path: &input.path };
+    let values = Values { input: &as_word(&input.input), to: &as_word(&text(&own)?), path: &input.path };
     let mut words = command.words(&values);
     if let Some(file) = task.file {
         words.push(format!("--split-only={file}"));
     }
     let answer = attempt::answer(words)?;
-    let (code, message) = answer.problem();
-    if answer.exit == Exit::Io as u8 && !is_of_input(&answer, input) {
-        return Err(Stop::TryAgain(Problem { input: input.input.clone(), code, message }));
-    }
     if command.outputs() == Outputs::Report && answer.exit == 0 {
         let path = own.join(format!("{}.json", input.path));
         crate::output::write_file(&path, format!("{:#}\n", answer.report).as_bytes(), plan.overwrite())?;
     }
-    let (code, message) = if answer.exit == 0 { (None, None) } else { (code, message) };
+    let (code, message) = if answer.exit == 0 { (None, None) } else { answer.problem() };
     let outputs = moved(&own, folder)?;
     let verdict = answer.verdict();
     Ok(Outcome { input: input.input.clone(), exit: answer.exit, code, message, verdict, outputs })
-}
-
-/// Whether the operating system refused a file of the input: that will not change while the file does not.
-fn is_of_input(answer: &Answer, input: &Input) -> bool {
-    let file = answer.failed_file();
-    file.is_some_and(|file| file == input.input || input.files.iter().any(|pinned| pinned.path == file))
-        && !answer.problem().0.is_some_and(|code| code.starts_with("rm-"))
 }
 
 /// Moves the outputs of one input to those of the whole attempt.
@@ -143,10 +161,16 @@ fn moved(own: &Path, folder: &Path) -> Result<Vec<OutputFile>, Failure> {
         let bytes = fs::metadata(&file).map_err(|error| Failure::io("look at", &file, &error))?.len();
         let sha256 = base16ct::lower::encode_string(&sha256(&file, |_| {})?);
         let to = all.join(&path);
+        if to.symlink_metadata().is_ok() {
+            let what = "two inputs of a task have the same output";
+            return Err(Failure::new(CODE_USAGE, what).in_file(&path));
+        }
         let parent = to.parent().unwrap_or(&all);
         fs::create_dir_all(parent).map_err(|error| Failure::io("create the folder", parent, &error))?;
         fs::rename(&file, &to).map_err(|error| Failure::io("move", &file, &error))?;
-        outputs.push(OutputFile { path: text(&path)?.replace('\\', "/"), bytes, sha256 });
+        let path = text(&path)?;
+        let path = if cfg!(windows) { path.replace('\\', "/") } else { path };
+        outputs.push(OutputFile { path, bytes, sha256 });
     }
     remove(own)?;
     Ok(outputs)
@@ -160,6 +184,7 @@ fn moved(own: &Path, folder: &Path) -> Result<Vec<OutputFile>, Failure> {
 pub(crate) fn run_all(
     plan: &Plan,
     jobs: usize,
+    patience: Patience,
     mut told: impl FnMut(usize, &Done) + Send,
 ) -> Result<Exit, Failure> {
     let missing = Store::of(plan).missing(plan);
@@ -168,7 +193,7 @@ pub(crate) fn run_all(
     let ended = Mutex::new((Vec::new(), Ok(()), &mut told));
     let work = || {
         while let Some(number) = next() {
-            let result = run_task(plan, number);
+            let result = run_task(plan, number, patience);
             let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
             let (exits, first, told) = &mut *ended;
             match result {

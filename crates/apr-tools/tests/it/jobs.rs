@@ -269,7 +269,10 @@ fn outputs_and_records_that_were_changed_are_refused() {
     let (_, planned) = json(&sandbox, plan);
     let job = planned["job"].as_str().unwrap();
     assert_eq!(apr(&sandbox, "run-task job.json 0").exit, 0);
-    let made = format!("out/.apr-job/{job}/attempts/00000-0/all/model.safetensors");
+    let attempts = sandbox.path("out/.apr-job").join(job).join("attempts");
+    let attempt = fs::read_dir(attempts).unwrap().next().unwrap().unwrap().file_name();
+    let attempt = attempt.to_str().unwrap();
+    let made = format!("out/.apr-job/{job}/attempts/{attempt}/all/model.safetensors");
     let output = sandbox.read(&made);
     sandbox.write(&made, &output[..output.len() - 1]);
     let code = |line: &str| json(&sandbox, line).1["error"]["code"].clone();
@@ -375,4 +378,128 @@ fn a_repository_is_a_source_and_a_network_that_fails_no_result() {
     assert_eq!(run(&server, "run-task job.json 0").exit, 0);
     assert_eq!(run(&server, "finish job.json").exit, 0);
     assert!(sandbox.path("out/model.safetensors").is_file());
+}
+
+#[test]
+fn sets_are_chosen_by_any_of_their_files() {
+    let sandbox = Sandbox::with_models();
+    for selection in ["--include *.safetensors", "--exclude *.json"] {
+        let (exit, report) =
+            json(&sandbox, &format!("batch --from sharded --to a {selection} -- tensors {{in}}"));
+        assert_eq!((exit, &report["inputs"]), (0, &Value::from(1)), "{report}");
+        assert_eq!(apr(&sandbox, "abort a/.apr-job/x").exit, 5);
+        fs::remove_dir_all(sandbox.path("a")).unwrap();
+    }
+}
+
+#[test]
+fn files_that_are_in_the_way_or_inputs_themselves_are_refused() {
+    let sandbox = Sandbox::with_models();
+    fs::create_dir_all(sandbox.path("in/m.safetensors.d")).unwrap();
+    fs::create_dir_all(sandbox.path("in/model")).unwrap();
+    for name in ["in/model.safetensors", "in/model/b.safetensors"] {
+        sandbox.write(name, &sandbox.read("model.safetensors"));
+    }
+    sandbox.write("in/model.apr", &sandbox.read("model.apr"));
+    for (line, expected) in [
+        ("--from in --to in --force -- tensors {in}", "no inputs"),
+        (
+            "--from in/model.apr --from in/model.safetensors --to in --force -- convert {in} {to}/{path}",
+            "replace an input",
+        ),
+        (
+            "--from in --include *.safetensors --to out -- convert {in} {out} --format apr2",
+            "an output itself",
+        ),
+        ("--from in --to out -- check {in} --json", "--json"),
+        ("--from in --to out -- convert {in} {out}.apr --dry-run", "--dry-run"),
+        ("--from in --to out -- sign {in} --key maker.key", "where the output goes"),
+        ("--from https://127.0.0.1:1/m.safetensors?sig=x --to out -- check {in}", "secret"),
+    ] {
+        let ran = apr(&sandbox, &format!("plan -o job.json {line}"));
+        assert!(ran.exit == 2 && ran.stderr.contains(expected), "{line}: {ran:?}");
+    }
+    assert_eq!(sandbox.read("in/model.safetensors"), sandbox.read("model.safetensors"));
+}
+
+#[cfg(unix)]
+#[test]
+fn odd_names_are_names() {
+    let sandbox = Sandbox::with_models();
+    fs::create_dir(sandbox.path("in")).unwrap();
+    let names = ["-x.apr", "--help", "a\\b.apr", "{out}.apr", "a b\n.apr", "sha256:0a.apr", "é.apr"];
+    for name in names {
+        sandbox.write(&format!("in/{name}"), &sandbox.read("model.apr"));
+    }
+    let (exit, report) = json(&sandbox, "batch --from in --to out -- convert {in} {to}/{path}.safetensors");
+    assert_eq!((exit, &report["outputs"]), (0, &Value::from(names.len())), "{report}");
+    for name in names {
+        assert!(sandbox.path(&format!("out/{name}.safetensors")).is_file(), "{name}");
+    }
+    // Named from the folder itself, where they begin with a dash.
+    sandbox.write("list.txt", b"./-x.apr\n--help\n-x.apr\n");
+    let mut command =
+        sandbox.command(&["--json", "batch", "--list", "../list.txt", "--to=-o", "--", "check", "{in}"]);
+    let ran = Ran::from(command.current_dir(sandbox.path("in")).output().unwrap());
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    // The same file twice is one input.
+    assert_eq!((ran.exit, &report["inputs"]), (0, &Value::from(2)), "{report}");
+}
+
+#[test]
+fn processes_that_finish_at_once_agree() {
+    let sandbox = Sandbox::with_models();
+    fs::create_dir(sandbox.path("in")).unwrap();
+    for number in 0..60 {
+        sandbox.write(&format!("in/{number}.apr"), &sandbox.read("model.apr"));
+    }
+    assert_eq!(
+        apr(&sandbox, "plan -o job.json --from in --to out -- convert {in} {out}.safetensors").exit,
+        0
+    );
+    assert_eq!(apr(&sandbox, "run-task job.json all").exit, 0);
+    let spawn = |_| sandbox.command(&["finish", "job.json", "--json"]).spawn().unwrap();
+    let racers: Vec<_> = (0..4).map(spawn).collect();
+    let outputs: Vec<Ran> =
+        racers.into_iter().map(|racer| racer.wait_with_output().unwrap().into()).collect();
+    assert!(outputs.iter().all(|ran| ran.exit == 0 && ran.stdout == outputs[0].stdout), "{outputs:?}");
+    assert_eq!(files(&sandbox, "out").len(), 60);
+}
+
+#[test]
+fn a_job_goes_on_after_an_abort_and_gives_up_when_it_is_told_to() {
+    let sandbox = Sandbox::with_models();
+    let (_, planned) =
+        json(&sandbox, "plan -o job.json --from model.apr --to out -- convert {in} {out}.safetensors");
+    let folder = sandbox.path("out/.apr-job").join(planned["job"].as_str().unwrap());
+    // A file where the job wants a folder: a disk that fails.
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("attempts"), b"").unwrap();
+    let failed = apr(&sandbox, "run-task job.json 0");
+    assert_eq!(failed.exit, TRY_AGAIN, "{failed:?}");
+    fs::remove_file(folder.join("attempts")).unwrap();
+    assert_eq!(apr(&sandbox, "run-task job.json 0").exit, 0);
+    assert_eq!(apr(&sandbox, "abort job.json").exit, 0);
+    assert_eq!(apr(&sandbox, "run-task job.json 0").exit, 0);
+    assert_eq!(apr(&sandbox, "finish job.json").exit, 0);
+
+    // A record that is not whole.
+    let record = folder.join("tasks/00000.json");
+    let text = fs::read_to_string(&record).unwrap();
+    let mut value: Value = serde_json::from_str(&text).unwrap();
+    value["results"] = Value::Array(Vec::new());
+    for damaged in [String::new(), value.to_string()] {
+        fs::write(&record, damaged).unwrap();
+        assert_eq!(json(&sandbox, "finish job.json").1["error"]["code"], "cli-plan");
+    }
+
+    let secret = "-- seal {in} -o {out}.sealed --recipient missing.pub";
+    let plan = format!("plan -o second.json --from model.apr --to second {secret}");
+    assert_eq!(apr(&sandbox, &plan).exit, 0);
+    let again = apr(&sandbox, "run-task second.json 0");
+    let given_up = apr(&sandbox, "run-task second.json 0 --give-up");
+    assert!(
+        again.exit == given_up.exit || (again.exit, given_up.exit) == (TRY_AGAIN, 5),
+        "{again:?} {given_up:?}"
+    );
 }
