@@ -259,7 +259,7 @@ impl Shared {
         }
     }
 
-    /// The next piece, if there is room for one.
+    /// The next piece, if there is space for one.
     fn claim(&self, state: &mut State) -> Option<Job> {
         let left = state.end.saturating_sub(state.next);
         if state.is_stopped || left == 0 {
