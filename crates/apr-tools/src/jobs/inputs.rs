@@ -313,7 +313,9 @@ impl Found<'_> {
     }
 
     fn is_own(&self, place: &Path) -> bool {
-        place.canonicalize().is_ok_and(|place| self.own.contains(&place))
+        // Few have one of these names.
+        self.own.iter().any(|own| own.file_name() == place.file_name())
+            && place.canonicalize().is_ok_and(|place| self.own.contains(&place))
     }
 
     fn pin(&self, file: &Path) -> Result<Pinned, Failure> {

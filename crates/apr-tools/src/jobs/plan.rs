@@ -1,6 +1,7 @@
 //! The plan of a job: what is read, what is run, and how it is divided.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use core::cell::LazyCell;
 use core::ops::Range;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -211,11 +212,15 @@ impl Plan {
 
     /// Refuses outputs that would replace something.
     fn check_places(&self, outputs: &[PathBuf]) -> Result<(), Failure> {
-        let inputs = self.inputs.iter().flat_map(|input| &input.files);
-        let inputs: BTreeSet<PathBuf> =
-            inputs.filter_map(|file| Path::new(&file.path).canonicalize().ok()).collect();
+        let inputs = LazyCell::new(|| {
+            let files = self.inputs.iter().flat_map(|input| &input.files);
+            files.filter_map(|file| Path::new(&file.path).canonicalize().ok()).collect::<BTreeSet<PathBuf>>()
+        });
         let indexes = self.sets.iter().map(|set| self.to().join(&set.path));
         for path in outputs.iter().cloned().chain(indexes) {
+            if path.symlink_metadata().is_err() {
+                continue;
+            }
             if path.canonicalize().is_ok_and(|path| inputs.contains(&path)) {
                 return Err(
                     Failure::new(CODE_USAGE, "an output would replace an input of the job").in_file(&path)
