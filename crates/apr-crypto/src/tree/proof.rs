@@ -1,6 +1,7 @@
 //! Proofs that leaves belong to a root.
 
 use alloc::vec::Vec;
+#[cfg(feature = "std")]
 use core::iter;
 use core::ops::Range;
 
@@ -62,6 +63,7 @@ impl TreeRoot {
     }
 
     /// Ranges of the outboard with the hashes for proofs of `leaves` and of any part of them, in order. Ranges near each other are one.
+    #[cfg(feature = "std")]
     pub(super) fn proof_places(&self, leaves: &Range<u64>) -> Result<Vec<Range<u64>>, Error> {
         /// Hashes between two ranges that are one.
         const GAP: u64 = 512;

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 use core::fmt;
+#[cfg(feature = "std")]
 use core::ops::Range;
 
 use read_at::{ReadAt, check_range};
@@ -100,7 +101,8 @@ impl<R: ReadAt, O: ReadAt> ReadAt for VerifiedReader<R, O> {
         Ok(self.read_exact_at(offset, out)?)
     }
 
-    /// The content is told of whole leaves, the outboard of what proves them.
+    /// The content is told of whole leaves, the outboard of what proves them. Without `std` nothing is: pages in browsers fetch by themselves.
+    #[cfg(feature = "std")]
     fn will_read(&self, range: Range<u64>) {
         if let Ok(leaves) = self.root.leaves(range.start, range.end.saturating_sub(range.start)) {
             for place in self.root.proof_places(&leaves).unwrap_or_default() {
