@@ -26,7 +26,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("wasm", &[]),
     ("page", &["test"]),
     ("deny", &[]),
-    ("fuzz", &["6"]),
+    ("fuzz", &["7"]),
     ("reliability", &["--quick"]),
     ("interrupt", &["10"]),
 ];
