@@ -14,8 +14,8 @@ use std::thread;
 use std::time::Instant;
 
 use crate::interrupt::command::{Command, SETUP, write_inputs};
-use crate::process::{cargo, stdout_of, succeeds};
-use crate::reliability::lab::{Chance, executable};
+use crate::process::succeeds;
+use crate::reliability::lab::{Chance, built};
 use crate::reliability::scene::names;
 use crate::task::{Failure, Session};
 
@@ -100,9 +100,7 @@ struct Round<'a> {
 impl Bench {
     /// Builds the program and makes its inputs.
     pub(crate) fn new(session: &Session) -> Result<Self, Failure> {
-        let args = ["build", "--locked", "--package", "apr-tools", "--message-format=json"];
-        let messages = stdout_of(&mut cargo(session, &args))?;
-        let program = messages.lines().find_map(executable).ok_or("cargo does not say where apr is")?;
+        let program = built(session, &["--package", "apr-tools", "--bin", "apr"])?;
         let root = session.scratch("interrupt").join(process::id().to_string());
         let bench = Self { program, root };
         let made =

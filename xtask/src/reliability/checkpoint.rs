@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use crate::process::{cargo, stdout_of};
-use crate::reliability::lab::{Chance, Ending, Lab, ended, executable, saving};
+use crate::process::stdout_of;
+use crate::reliability::lab::{Chance, Ending, Lab, built, ended, saving};
 use crate::reliability::power_cut::{Setup, Sized};
 use crate::reliability::report::Report;
 use crate::reliability::scene::names;
@@ -66,9 +66,7 @@ struct Program {
 
 impl Program {
     fn new(session: &Session, lab: &Lab) -> Result<Self, Failure> {
-        let args = ["build", "--package", "st-mmap", "--example", "checkpoint", "--message-format=json"];
-        let messages = stdout_of(&mut cargo(session, &args))?;
-        let path = messages.lines().find_map(executable).ok_or("cargo does not say where the example is")?;
+        let path = built(session, &["--package", "st-mmap", "--example", "checkpoint"])?;
         Ok(Self { path, run: lab.clear("checkpoints")?.join("run") })
     }
 

@@ -42,9 +42,7 @@ impl Content {
 impl Lab {
     /// Builds the saver and makes an empty folder for it.
     pub(crate) fn new(session: &Session) -> Result<Self, Failure> {
-        let args = ["build", "--package", "durable-file", "--example", "save", "--message-format=json"];
-        let messages = stdout_of(&mut cargo(session, &args))?;
-        let saver = messages.lines().find_map(executable).ok_or("cargo does not say where the saver is")?;
+        let saver = built(session, &["--package", "durable-file", "--example", "save"])?;
         let labs = session.scratch("reliability");
         remove_dead(&labs);
         let lab = Self { saver, root: labs.join(std::process::id().to_string()) };
@@ -124,8 +122,16 @@ fn piped(command: &mut Command) {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
 }
 
+/// Builds a program of the workspace, and returns its path.
+pub(crate) fn built(session: &Session, words: &[&str]) -> Result<PathBuf, Failure> {
+    let args = [&["build", "--locked", "--message-format=json"], words].concat();
+    let messages = stdout_of(&mut cargo(session, &args))?;
+    let found = messages.lines().find_map(executable);
+    found.ok_or_else(|| format!("cargo does not say where `{}` is", words.join(" ")).into())
+}
+
 /// The program that a message of cargo names.
-pub(crate) fn executable(message: &str) -> Option<PathBuf> {
+fn executable(message: &str) -> Option<PathBuf> {
     match Value::parse(message).ok()?.get("executable")? {
         Value::Text(path) => Some(path.into()),
         _ => None,

@@ -7,8 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use crate::process::{cargo, stdout_of};
-use crate::reliability::lab::{Chance, Lab, executable};
+use crate::reliability::lab::{Chance, Lab, built};
 use crate::reliability::report::Report;
 use crate::reliability::scene::names;
 use crate::task::{Failure, Outcome, Session};
@@ -55,9 +54,7 @@ pub(crate) fn run(session: &Session, lab: &Lab, rounds: u32, report: &mut Report
 
 impl Scene {
     fn new(session: &Session, lab: &Lab) -> Result<Self, Failure> {
-        let args = ["build", "--locked", "--package", "apr-tools", "--message-format=json"];
-        let messages = stdout_of(&mut cargo(session, &args))?;
-        let program = messages.lines().find_map(executable).ok_or("cargo does not say where apr is")?;
+        let program = built(session, &["--package", "apr-tools", "--bin", "apr"])?;
         let scene = Self { program, folder: lab.clear("seal")?, models: LENS.map(model) };
         for (name, bytes) in ["a.safetensors", "b.safetensors"].iter().zip(&scene.models) {
             fs::write(scene.folder.join(name), bytes).map_err(|error| error.to_string())?;
