@@ -14,6 +14,7 @@ use super::record::{Record, Store, remove};
 use super::template::{Outputs, Values, as_word};
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::file_digest::sha256;
+use crate::output::{self, Overwrite};
 use crate::{remote, scanning};
 
 /// How a task ended.
@@ -127,8 +128,8 @@ fn result(plan: &Plan, task: &Task, input: &Input, folder: &Path) -> Result<Outc
     let create = |path: &Path, error| Failure::io("create the folder", path, &error);
     // Not with the folder above it: that is gone if the job was aborted.
     fs::create_dir(&own).map_err(|error| create(&own, error))?;
-    for output in command.named_outputs(&input.path) {
-        let path = own.join(output);
+    for name in command.named_outputs(&input.path) {
+        let path = own.join(name);
         let parent = path.parent().unwrap_or(&own);
         fs::create_dir_all(parent).map_err(|error| create(parent, error))?;
     }
@@ -140,7 +141,7 @@ fn result(plan: &Plan, task: &Task, input: &Input, folder: &Path) -> Result<Outc
     let answer = attempt::answer(words)?;
     if command.outputs() == Outputs::Report && answer.exit == 0 {
         let path = own.join(format!("{}.json", input.path));
-        crate::output::write_file(&path, format!("{:#}\n", answer.report).as_bytes(), plan.overwrite())?;
+        output::write_file(&path, format!("{:#}\n", answer.report).as_bytes(), Overwrite::Refuse)?;
     }
     let (code, message) = if answer.exit == 0 { (None, None) } else { answer.problem() };
     let outputs = moved(&own, folder)?;

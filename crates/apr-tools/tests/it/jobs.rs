@@ -375,6 +375,10 @@ fn a_repository_is_a_source_and_a_network_that_fails_no_result() {
     let failed = run(&broken, "run-task job.json 0");
     assert!(failed.exit == TRY_AGAIN && failed.stdout.contains("rm-"), "{failed:?}");
     assert_eq!(run(&server, "status job.json --missing").stdout, "0\n");
+    let given_up = run(&broken, "run-task job.json 0 --give-up");
+    assert!(given_up.exit == 5 && given_up.stdout.contains("1 refused"), "{given_up:?}");
+    assert_eq!(run(&server, "status job.json --missing").stdout, "");
+    assert_eq!(run(&server, "abort job.json").exit, 0);
     assert_eq!(run(&server, "run-task job.json 0").exit, 0);
     assert_eq!(run(&server, "finish job.json").exit, 0);
     assert!(sandbox.path("out/model.safetensors").is_file());
@@ -387,7 +391,6 @@ fn sets_are_chosen_by_any_of_their_files() {
         let (exit, report) =
             json(&sandbox, &format!("batch --from sharded --to a {selection} -- tensors {{in}}"));
         assert_eq!((exit, &report["inputs"]), (0, &Value::from(1)), "{report}");
-        assert_eq!(apr(&sandbox, "abort a/.apr-job/x").exit, 5);
         fs::remove_dir_all(sandbox.path("a")).unwrap();
     }
 }
@@ -467,7 +470,7 @@ fn processes_that_finish_at_once_agree() {
 }
 
 #[test]
-fn a_job_goes_on_after_an_abort_and_gives_up_when_it_is_told_to() {
+fn a_job_goes_on_after_a_disk_that_fails_and_after_an_abort() {
     let sandbox = Sandbox::with_models();
     let (_, planned) =
         json(&sandbox, "plan -o job.json --from model.apr --to out -- convert {in} {out}.safetensors");
@@ -492,14 +495,4 @@ fn a_job_goes_on_after_an_abort_and_gives_up_when_it_is_told_to() {
         fs::write(&record, damaged).unwrap();
         assert_eq!(json(&sandbox, "finish job.json").1["error"]["code"], "cli-plan");
     }
-
-    let secret = "-- seal {in} -o {out}.sealed --recipient missing.pub";
-    let plan = format!("plan -o second.json --from model.apr --to second {secret}");
-    assert_eq!(apr(&sandbox, &plan).exit, 0);
-    let again = apr(&sandbox, "run-task second.json 0");
-    let given_up = apr(&sandbox, "run-task second.json 0 --give-up");
-    assert!(
-        again.exit == given_up.exit || (again.exit, given_up.exit) == (TRY_AGAIN, 5),
-        "{again:?} {given_up:?}"
-    );
 }

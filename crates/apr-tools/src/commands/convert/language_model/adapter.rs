@@ -79,6 +79,7 @@ impl LanguageArgs {
             ("pre", self.pre.is_some()),
             ("split-max-tensors", self.split_max_tensors.is_some()),
             ("split-max-size", self.split_max_size.is_some()),
+            ("split-only", self.split_only.is_some()),
             ("no-tensor-first-split", self.no_tensor_first_split),
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
