@@ -4,7 +4,7 @@ pub(crate) mod ending;
 pub(crate) mod gguf_stream;
 pub(crate) mod rewrite;
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use durable_file::Replacement;
@@ -115,6 +115,29 @@ impl Destination {
         }
     }
 
+    /// As [`fill`](Self::fill), of a file whose first bytes are known only when all others are written: those that `head` makes, if any,
+    /// take the place of as many that `fill` wrote.
+    ///
+    /// # Errors
+    ///
+    /// Those of `fill` and `head`, and those of writing. The old file stays as it was.
+    pub(crate) fn fill_head_last(
+        &self,
+        overwrite: Overwrite,
+        fill: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+        head: impl FnOnce() -> Result<Option<Vec<u8>>, Failure>,
+    ) -> Result<(), Failure> {
+        let Self::File(path) = self else {
+            return self.fill(overwrite, fill);
+        };
+        let mut file = create(path, overwrite)?;
+        fill(&mut file)?;
+        if let Some(head) = head()? {
+            replace_head(&mut file, &head)?;
+        }
+        Ok(file.commit()?)
+    }
+
     /// The failure of a write to this place.
     pub(crate) fn write_failure(&self, error: &io::Error) -> Failure {
         match self {
@@ -147,6 +170,16 @@ impl Destination {
             }
         }
     }
+}
+
+/// Writes `head` over the first bytes of a file that has them.
+///
+/// # Errors
+///
+/// If the file does not take it.
+pub(crate) fn replace_head(file: &mut Replacement, head: &[u8]) -> Result<(), Failure> {
+    let written = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(head));
+    written.map_err(|error| file.write_error(error).into())
 }
 
 /// Where the new file goes.

@@ -9,7 +9,7 @@ mod rows;
 mod student;
 mod teacher;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use apr_container::{
     DistillationInfo, DistillationParams, LayerMapping, Map, Metadata, SaveOptions, Training, Value, to_vec,
@@ -26,7 +26,7 @@ use self::teacher::Teachers;
 use crate::args::{CompressionArg, WriteArgs};
 use crate::commands::predict::LoadArgs;
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::file_digest;
+use crate::file_digest::hex_sha256;
 use crate::input::Format;
 use crate::output::ending::Ending;
 use crate::output::{Output, Run};
@@ -365,18 +365,12 @@ fn metadata(
     if let Some(classes) = teachers.class_names() {
         custom.insert(CLASSES_KEY.to_owned(), names(classes));
     }
-    custom.insert("apr.data_sha256".to_owned(), hex(&args.data)?);
+    custom.insert("apr.data_sha256".to_owned(), hex_sha256(&args.data, |_| ())?);
     if let Some(path) = &args.unlabeled {
-        custom.insert("apr.unlabeled_sha256".to_owned(), hex(path)?);
+        custom.insert("apr.unlabeled_sha256".to_owned(), hex_sha256(path, |_| ())?);
     }
     metadata.custom = custom;
     Ok(metadata)
-}
-
-/// SHA-256 of a file in hexadecimal digits.
-fn hex(path: &Path) -> Result<String, Failure> {
-    let digest = file_digest::sha256(path, |_| ())?;
-    Ok(base16ct::lower::encode_string(&digest))
 }
 
 /// The elements of all tensors of a model.

@@ -20,6 +20,7 @@ use clap::ValueEnum;
 use model_file::entries::ARCHITECTURE;
 
 use self::file::NewFile;
+use self::keys::Record;
 use self::report::Report;
 use self::work::Work;
 use crate::architecture::{note_on_architecture, note_on_header};
@@ -32,6 +33,7 @@ use crate::error::{
     CODE_NOT_CARRIED, CODE_NOTHING_CONVERTED, CODE_NOTHING_SELECTED, CODE_OUTPUT_FORMAT, CODE_USAGE, Exit,
     Failure,
 };
+use crate::file_digest::Digests;
 use crate::input::{self, Contents, Copies, Model, Tensor};
 use crate::output::ending::Ending;
 use crate::output::{Destination, Run};
@@ -260,12 +262,30 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
 
     let work = Work { model: &model, copies: &copies, specs: &specs, options: &options, plan: &plan };
-    let record = (!args.no_provenance).then(|| keys::options_text(args));
-    let (file, mut lost) = NewFile::new(&work, args.imatrix.as_deref(), record, output.run, &rules, console)?;
+    let imatrix = args.imatrix.as_deref();
+    let record = (!args.no_provenance).then(|| Record::new(&model, keys::options_text(args), imatrix));
+    let record = record.transpose()?;
+    let provenance = record.as_ref().map(|record| record.keys(None)).unwrap_or_default();
+    let (file, mut lost) = NewFile::new(&work, imatrix, &provenance, &rules)?;
     lost.extend(convert::lost_parts(&model, file.format()).map_err(in_model)?);
     remarks(&work, console)?;
     let errors = match output.run {
-        Run::Write => file.write(&work, &output, console),
+        Run::Write => match &record {
+            Some(record) => {
+                let digests = Digests::start(record.sources(), console)?;
+                let recorded = || -> Result<NewFile, Failure> {
+                    let provenance = record.keys(Some(&digests.finish(console)?));
+                    Ok(NewFile::new(&work, imatrix, &provenance, &rules)?.0)
+                };
+                // What cannot be changed later is hashed first.
+                if file.head().is_none() || output.destination == Destination::Stdout {
+                    recorded()?.write(&work, &output, console, || Ok(None))
+                } else {
+                    file.write(&work, &output, console, || Ok(recorded()?.head().map(<[u8]>::to_vec)))
+                }
+            }
+            None => file.write(&work, &output, console, || Ok(None)),
+        },
         Run::Dry => work.estimate(console),
     };
     let errors =

@@ -180,8 +180,7 @@ impl Run<'_> {
             scanning::judge(path, label, &self.options)?
         };
         let sha256 = if self.needs_digests && judged.verdict() != Verdict::Safe && !path.is_dir() {
-            let digest = file_digest::sha256(path, |_| {}).map_err(|failure| failure.called(path, label))?;
-            Some(base16ct::lower::encode_string(&digest))
+            Some(file_digest::hex_sha256(path, |_| {}).map_err(|failure| failure.called(path, label))?)
         } else {
             None
         };

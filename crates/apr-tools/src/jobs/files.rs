@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{CODE_INPUT_CHANGED, CODE_USAGE, Failure};
-use crate::file_digest::sha256;
+use crate::file_digest::hex_sha256;
 use crate::remote::{Remote, is_url};
 
 /// One version of a file, as far as it is known without reading all of it.
@@ -55,7 +55,7 @@ impl Pinned {
             }
         };
         if digests == Digests::Compute {
-            pinned.sha256 = Some(base16ct::lower::encode_string(&sha256(place, |_| {})?));
+            pinned.sha256 = Some(hex_sha256(place, |_| {})?);
         }
         Ok(pinned)
     }

@@ -10,7 +10,7 @@ use super::outcome::OutputFile;
 use super::plan::Plan;
 use super::record::{Record, Store};
 use crate::error::{CODE_JOB_OUTPUT, CODE_USAGE, Failure};
-use crate::file_digest::sha256;
+use crate::file_digest::hex_sha256;
 use crate::output::{self, Overwrite};
 
 /// What of an output is compared with its record.
@@ -134,9 +134,7 @@ impl Move<'_> {
         }
         match verification {
             Verification::Length => Ok(true),
-            Verification::Digest => {
-                Ok(base16ct::lower::encode_string(&sha256(place, |_| {})?) == self.output.sha256)
-            }
+            Verification::Digest => Ok(hex_sha256(place, |_| {})? == self.output.sha256),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::plan::{Plan, Task};
 use super::record::{Record, Store, remove};
 use super::template::{Outputs, Values, as_word};
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::file_digest::sha256;
+use crate::file_digest::hex_sha256;
 use crate::output::{self, Overwrite};
 use crate::{remote, scanning};
 
@@ -160,7 +160,7 @@ fn moved(own: &Path, folder: &Path) -> Result<Vec<OutputFile>, Failure> {
     for file in below.files {
         let path = file.strip_prefix(own).unwrap_or(&file).to_owned();
         let bytes = fs::metadata(&file).map_err(|error| Failure::io("look at", &file, &error))?.len();
-        let sha256 = base16ct::lower::encode_string(&sha256(&file, |_| {})?);
+        let sha256 = hex_sha256(&file, |_| {})?;
         let to = all.join(&path);
         if to.symlink_metadata().is_ok() {
             let what = "two inputs of a task have the same output";

@@ -14,11 +14,12 @@ use hf_gguf::{Conversion, Options, OutputType, SourceTensor, Target};
 
 use self::folder::{CONFIG, Folder, Place};
 use self::new_model::NewModel;
-use self::split::{Limits, parse_limit};
+use self::split::{Limits, Work, parse_limit};
 use crate::commands::quantize;
 use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::file_digest::Digests;
 use crate::input::{Rules, Tensor};
-use crate::output::{Output, Run};
+use crate::output::{Destination, Output, Run};
 use crate::terminal::Console;
 
 /// Most bytes of the file of `--metadata`.
@@ -230,20 +231,34 @@ impl Job<'_> {
         let Self { input, folder, tensors, limits, recorded, importance, output } = self;
         let in_folder = |failure: Failure| failure.in_file(input);
         if let Some(options) = &recorded {
-            model.record(&folder.provenance(options.clone(), Run::Dry, console)?)?;
+            model.record(&folder.provenance(options.clone(), None))?;
         }
-        let mut files = split::plan(&model, limits, &output.destination)?;
+        let files = split::plan(&model, limits, &output.destination)?;
         let flaws = match output.run {
             Run::Write => {
                 files.check_space(&output)?;
-                if let Some(options) = recorded.filter(|_| limits.has_first()) {
-                    // Hashed only now: of the same length as the record planned before.
-                    model.record(&folder.provenance(options, Run::Write, console)?)?;
-                    files = split::plan(&model, limits, &output.destination)?;
-                }
-                files.write(&model, tensors, importance, &output, console).map_err(|failure| {
-                    if failure.tensor().is_some() { in_folder(failure) } else { failure }
-                })?
+                let work = Work { model: &model, sources: tensors, importance, output: &output };
+                let written = match recorded.filter(|_| limits.has_first()) {
+                    Some(options) => {
+                        let digests = Digests::start(folder.sources(), console)?;
+                        // Planned with a record of the same length.
+                        let recorded = || {
+                            let mut model = model.clone();
+                            model.record(&folder.provenance(options, Some(&digests.finish(console)?)))?;
+                            split::plan(&model, limits, &output.destination)
+                        };
+                        // What cannot be changed later is hashed first.
+                        if output.destination == Destination::Stdout {
+                            recorded()?.write(&work, console, || Ok(None))
+                        } else {
+                            files.write(&work, console, || Ok(recorded()?.head()))
+                        }
+                    }
+                    None => files.write(&work, console, || Ok(None)),
+                };
+                written.map_err(
+                    |failure| if failure.tensor().is_some() { in_folder(failure) } else { failure },
+                )?
             }
             Run::Dry => hf_gguf::Flaws::default(),
         };

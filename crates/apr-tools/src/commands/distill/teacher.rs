@@ -16,6 +16,7 @@ use super::rows::{Labels, Rows};
 use crate::commands::predict::LoadArgs;
 use crate::commands::score::Classes;
 use crate::error::{CODE_NO_PREDICTION, CODE_USAGE, Failure};
+use crate::file_digest::hex_sha256;
 use crate::input::NamedModel;
 use crate::terminal::Console;
 
@@ -76,7 +77,7 @@ impl Teachers {
                 return Err(failure.help("give the file by its name"));
             }
             let known = loading.load(path, data, console)?;
-            let digest = super::hex(path)?;
+            let digest = hex_sha256(path, |_| ())?;
             let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
             let said = Said::of(&known.model);
             let (path, places) = (path.clone(), Vec::new());

@@ -100,7 +100,7 @@ impl<'f> Folder<'f> {
         let is_same_len = found.is_file() && wanted.len.is_none_or(|len| len == found.len());
         match &wanted.sha256 {
             Some(declared) if is_same_len => {
-                let sha256 = base16ct::lower::encode_string(&file_digest::sha256(&path, advance)?);
+                let sha256 = file_digest::hex_sha256(&path, advance)?;
                 if sha256 == *declared {
                     let bytes = found.len();
                     return Ok(Some(Copied { bytes, sha256, is_declared: true, state: State::Present }));
@@ -161,7 +161,7 @@ impl<'f> Folder<'f> {
     fn place(&self, part: Part, wanted: &Wanted, mut copied: Copied) -> Result<Copied, Failure> {
         let path = self.path.join(&wanted.path);
         if path.is_file() && self.overwrite == Overwrite::Refuse {
-            let there = base16ct::lower::encode_string(&file_digest::sha256(&path, |_| ())?);
+            let there = file_digest::hex_sha256(&path, |_| ())?;
             part.remove();
             if there != copied.sha256 {
                 return Err(Failure::new(CODE_OUTPUT_EXISTS, "the output exists")

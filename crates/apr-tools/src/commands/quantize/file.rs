@@ -13,7 +13,7 @@ use super::keys;
 use super::work::{Errors, Work};
 use crate::error::Failure;
 use crate::input::{Contents, Format, Rules, Tensor, Totals};
-use crate::output::{Output, Run, buffered};
+use crate::output::{Output, buffered};
 use crate::terminal::Console;
 
 /// A file with all lengths and offsets fixed.
@@ -33,23 +33,17 @@ impl NewFile {
     pub(super) fn new(
         work: &Work<'_>,
         imatrix: Option<&Path>,
-        record: Option<String>,
-        run: Run,
+        provenance: &[(&'static str, String)],
         rules: &Rules,
-        console: &Console,
     ) -> Result<(Self, Vec<String>), Failure> {
-        let provenance = match record {
-            Some(options) => keys::provenance(work.model, options, imatrix, run, console)?,
-            None => Vec::new(),
-        };
         match work.options.format {
-            TargetFormat::Gguf => Self::gguf(work, imatrix, &provenance),
+            TargetFormat::Gguf => Self::gguf(work, imatrix, provenance),
             TargetFormat::Apr => {
-                let (entries, lost) = entries(work, &provenance)?;
+                let (entries, lost) = entries(work, provenance)?;
                 Ok((Self::apr(work, &entries, rules)?, lost))
             }
             _ => {
-                let (entries, lost) = entries(work, &provenance)?;
+                let (entries, lost) = entries(work, provenance)?;
                 Ok((Self::safetensors(work, entries)?, lost))
             }
         }
@@ -149,7 +143,16 @@ impl NewFile {
         }
     }
 
-    /// Makes the tensors and writes the file. It appears, or is replaced, as a whole.
+    /// The bytes before the tensors; `None` of a format whose checksum covers them.
+    pub(super) fn head(&self) -> Option<&[u8]> {
+        match self {
+            Self::Gguf(layout) => Some(layout.header_bytes()),
+            Self::SafeTensors(layout) => Some(layout.header_bytes()),
+            Self::Apr(_) => None,
+        }
+    }
+
+    /// Makes the tensors and writes the file, in the end with the head that `head` makes, if any. It appears, or is replaced, as a whole.
     ///
     /// # Errors
     ///
@@ -159,11 +162,12 @@ impl NewFile {
         work: &Work<'_>,
         output: &Output,
         console: &Console,
+        head: impl FnOnce() -> Result<Option<Vec<u8>>, Failure>,
     ) -> Result<Errors, Failure> {
         let mut progress =
             console.progress("quantizing", work.copies.tensors.iter().map(|tensor| tensor.byte_len()).sum());
         let mut errors: Errors = vec![None; work.plan.decisions().len()];
-        output.destination.fill(output.overwrite, |out| {
+        let fill = |out: &mut dyn Write| {
             let mut stop = None;
             let mut pull = |idx: usize, sink: &mut dyn Write| {
                 progress.item(work.name(idx));
@@ -186,7 +190,8 @@ impl NewFile {
             };
             let written = buffered(out, |out| self.stream(out, &mut pull));
             written.map_err(|error| stop.take().unwrap_or_else(|| output.destination.write_failure(&error)))
-        })?;
+        };
+        output.destination.fill_head_last(output.overwrite, fill, head)?;
         Ok(errors)
     }
 

@@ -10,10 +10,8 @@ use gguf_core::{GgufBuilder, Header};
 use super::Args;
 use crate::args::glob::Glob;
 use crate::error::{CODE_USAGE, Failure};
-use crate::file_digest::sha256;
+use crate::file_digest::Source;
 use crate::input::{Contents, Model};
-use crate::output::Run;
-use crate::terminal::Console;
 
 /// Keys that llama-quantize sets again, after all others.
 const VERSION: &str = "general.quantization_version";
@@ -92,53 +90,57 @@ pub(super) fn options_text(args: &Args) -> String {
     words.join(" ")
 }
 
-/// The recorded origin of a file. A dry run needs only its length: the digests are zeros.
-///
-/// # Errors
-///
-/// If a file cannot be read.
-pub(super) fn provenance(
-    model: &Model,
+/// What is recorded of the origin of a file.
+#[derive(Debug)]
+pub(super) struct Record {
     options: String,
-    imatrix: Option<&Path>,
-    run: Run,
-    console: &Console,
-) -> Result<Vec<(&'static str, String)>, Failure> {
-    let mut keys = vec![
-        ("apr.quantize.tool", concat!("apr ", env!("CARGO_PKG_VERSION")).to_owned()),
-        ("apr.quantize.options", options),
-        ("apr.quantize.source.format", model.format().id().to_owned()),
-        ("apr.quantize.source.sha256", source_digest(model, run, console)?),
-    ];
-    if let Some(path) = imatrix {
-        keys.push(("apr.quantize.imatrix.sha256", digest(path, run, |_| ())?));
-    }
-    Ok(keys)
+    format: &'static str,
+    /// The files of the source; those of several with their names.
+    files: Vec<(Option<String>, PathBuf)>,
+    imatrix: Option<PathBuf>,
 }
 
-/// SHA-256 of the file; of several, a line for each as `sha256sum` has it.
-fn source_digest(model: &Model, run: Run, console: &Console) -> Result<String, Failure> {
-    let parts = model.parts()?;
-    let mut files: Vec<(Option<&str>, PathBuf)> =
-        parts.iter().map(|part| (part.shard, part.file.path().to_owned())).collect();
-    if !matches!(model.contents(), Contents::SafeTensors(_)) {
-        files.push((None, model.path().to_owned()));
+impl Record {
+    /// Of a model that is quantized with these options.
+    ///
+    /// # Errors
+    ///
+    /// If the files of the model cannot be listed.
+    pub(super) fn new(model: &Model, options: String, imatrix: Option<&Path>) -> Result<Self, Failure> {
+        let parts = model.parts()?;
+        let mut files: Vec<(Option<String>, PathBuf)> =
+            parts.iter().map(|part| (part.shard.map(str::to_owned), part.file.path().to_owned())).collect();
+        if !matches!(model.contents(), Contents::SafeTensors(_)) {
+            files.push((None, model.path().to_owned()));
+        }
+        Ok(Self { options, format: model.format().id(), files, imatrix: imatrix.map(Path::to_owned) })
     }
-    let lens = files.iter().filter_map(|(_, path)| Some(path.metadata().ok()?.len()));
-    let mut progress = console.progress("hashing the source for its provenance record", lens.sum());
-    progress.item("--no-provenance skips this");
-    let lines = files.iter().map(|(name, path)| {
-        let digest = digest(path, run, |len| progress.advance(len))?;
-        Ok(name.map_or_else(|| digest.clone(), |name| format!("{digest}  {name}")))
-    });
-    Ok(lines.collect::<Result<Vec<_>, Failure>>()?.join("\n"))
-}
 
-fn digest(path: &Path, run: Run, advance: impl FnMut(usize)) -> Result<String, Failure> {
-    if run == Run::Dry {
-        return Ok("0".repeat(64));
+    /// The files whose digests [`keys`](Self::keys) takes.
+    pub(super) fn sources(&self) -> Vec<Source> {
+        self.files.iter().map(|(_, path)| path).chain(&self.imatrix).cloned().map(Source::File).collect()
     }
-    Ok(base16ct::lower::encode_string(&sha256(path, advance)?))
+
+    /// The keys with the digests of the sources, or with zeros of the same length in their places. Of several files, there is a line for
+    /// each as `sha256sum` has it.
+    pub(super) fn keys(&self, digests: Option<&[String]>) -> Vec<(&'static str, String)> {
+        let zeros = || "0".repeat(64);
+        let digest = |idx: usize| digests.map_or_else(zeros, |digests| digests[idx].clone());
+        let lines = self.files.iter().enumerate().map(|(idx, (name, _))| match name {
+            Some(name) => format!("{}  {name}", digest(idx)),
+            None => digest(idx),
+        });
+        let mut keys = vec![
+            ("apr.quantize.tool", concat!("apr ", env!("CARGO_PKG_VERSION")).to_owned()),
+            ("apr.quantize.options", self.options.clone()),
+            ("apr.quantize.source.format", self.format.to_owned()),
+            ("apr.quantize.source.sha256", lines.collect::<Vec<_>>().join("\n")),
+        ];
+        keys.extend(
+            self.imatrix.is_some().then(|| ("apr.quantize.imatrix.sha256", digest(self.files.len()))),
+        );
+        keys
+    }
 }
 
 #[cfg(test)]

@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 use hf_gguf::{Parts, Texts};
 
 use crate::error::{CODE_NOT_CARRIED, Failure};
-use crate::file_digest::sha256;
+use crate::file_digest::Source;
 use crate::input::{Contents, Model, Rules, Tensor};
-use crate::output::Run;
 use crate::remote::{Remote, Repository};
-use crate::terminal::Console;
 
 /// Most files and folders that are looked at.
 const MAX_NAMES: usize = 100_000;
@@ -110,23 +108,13 @@ impl Place {
         len.unwrap_or(0)
     }
 
-    /// SHA-256 of a file in hexadecimal digits: the one that the hub declares, if it does.
-    fn sha256(&self, name: &str, mut advance: impl FnMut(usize)) -> Result<String, Failure> {
-        let path = self.file(name);
-        let digest = match self {
-            Self::Disk(_) => sha256(&path, advance)?,
-            Self::Hub(repository) => {
-                if let (len, Some(declared)) = repository.declared(name) {
-                    advance(len.unwrap_or(0) as usize);
-                    return Ok(declared.to_owned());
-                }
-                match Remote::open(&path)? {
-                    Some(remote) => remote.sha256(advance)?,
-                    None => return Err(Failure::not_remote(&path)),
-                }
-            }
+    /// A file to be hashed, unless the hub declares its SHA-256.
+    fn source(&self, name: &str) -> Source {
+        let declared = match self {
+            Self::Disk(_) => None,
+            Self::Hub(repository) => repository.declared(name).1,
         };
-        Ok(base16ct::lower::encode_string(&digest))
+        declared.map_or_else(|| Source::File(self.file(name)), |digest| Source::Known(digest.to_owned()))
     }
 }
 
@@ -184,30 +172,24 @@ impl Folder {
         self.models.iter().map(in_order).collect()
     }
 
-    /// Keys that record where the new file comes from. A dry run needs only their lengths: the digests are zeros.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be read.
+    /// The files whose digests [`provenance`](Self::provenance) takes.
+    pub(super) fn sources(&self) -> Vec<Source> {
+        self.recorded().map(|name| self.place.source(name)).collect()
+    }
+
+    fn recorded(&self) -> impl Iterator<Item = &str> {
+        [self.config].into_iter().chain(self.parts.files.iter().map(String::as_str))
+    }
+
+    /// Keys that record where the new file comes from, with the digests of the sources, or with zeros of the same length in their places.
     pub(super) fn provenance(
         &self,
         options: String,
-        run: Run,
-        console: &Console,
-    ) -> Result<Vec<(&'static str, String)>, Failure> {
-        let names: Vec<&str> =
-            [self.config].into_iter().chain(self.parts.files.iter().map(String::as_str)).collect();
-        let len = names.iter().map(|name| self.place.len(name)).fold(0, u64::saturating_add);
-        let mut progress = console.progress("hashing the source for its provenance record", len);
-        progress.item("--no-provenance skips this");
-        let lines = names.into_iter().map(|name| {
-            let digest = match run {
-                Run::Dry => "0".repeat(64),
-                Run::Write => self.place.sha256(name, |len| progress.advance(len))?,
-            };
-            Ok(format!("{digest}  {name}"))
-        });
-        let lines = lines.collect::<Result<Vec<_>, Failure>>()?;
+        digests: Option<&[String]>,
+    ) -> Vec<(&'static str, String)> {
+        let zeros = || "0".repeat(64);
+        let digest = |idx: usize| digests.map_or_else(zeros, |digests| digests[idx].clone());
+        let lines = self.recorded().enumerate().map(|(idx, name)| format!("{}  {name}", digest(idx)));
         let mut keys = vec![
             ("apr.convert.tool", concat!("apr ", env!("CARGO_PKG_VERSION")).to_owned()),
             ("apr.convert.options", options),
@@ -215,8 +197,8 @@ impl Folder {
         if let Place::Hub(repository) = &self.place {
             keys.push(("apr.convert.source", repository.shown()));
         }
-        keys.push(("apr.convert.source.sha256", lines.join("\n")));
-        Ok(keys)
+        keys.push(("apr.convert.source.sha256", lines.collect::<Vec<_>>().join("\n")));
+        keys
     }
 }
 

@@ -13,6 +13,7 @@ use crate::error::Failure;
 use crate::input::Tensor;
 
 /// A GGUF model to be.
+#[derive(Clone)]
 pub(super) struct NewModel<'c> {
     pub(super) conversion: &'c Conversion,
     /// The keys, without tensors.
@@ -24,6 +25,7 @@ pub(super) struct NewModel<'c> {
 }
 
 /// A tensor of it.
+#[derive(Clone)]
 pub(super) struct NewTensor {
     /// Number of the output of the conversion.
     idx: usize,

@@ -69,6 +69,14 @@ pub(super) struct NewFile {
     first: usize,
 }
 
+/// What the files are made of, and where they go.
+pub(super) struct Work<'w> {
+    pub(super) model: &'w NewModel<'w>,
+    pub(super) sources: &'w [Vec<Tensor<'w>>],
+    pub(super) importance: Option<&'w Importance>,
+    pub(super) output: &'w Output,
+}
+
 /// The files to be.
 pub(super) struct Files(pub(super) Vec<NewFile>);
 
@@ -171,19 +179,24 @@ impl Files {
         Err(Failure::new(CODE_NO_SPACE, what).in_file(folder))
     }
 
-    /// Makes the tensors and writes the files. None takes its place before all are written.
+    /// What comes before the tensors of the first.
+    pub(super) fn head(&self) -> Option<Vec<u8>> {
+        self.0.first().map(|file| file.layout.header_bytes().to_vec())
+    }
+
+    /// Makes the tensors and writes the files, the first in the end with the head that `head` makes, if any. None takes its place before all
+    /// are written.
     ///
     /// # Errors
     ///
     /// If a file of the folder cannot be read, a tensor not be made, or a file not be written; files that exist are not changed.
     pub(super) fn write(
         &self,
-        model: &NewModel<'_>,
-        sources: &[Vec<Tensor<'_>>],
-        importance: Option<&Importance>,
-        output: &Output,
+        work: &Work<'_>,
         console: &Console,
+        head: impl FnOnce() -> Result<Option<Vec<u8>>, Failure>,
     ) -> Result<Flaws, Failure> {
+        let Work { model, sources, importance, output } = *work;
         let mut progress = console.progress("converting", self.len());
         let mut producer = Producer::new();
         let mut write_one = |file: &NewFile, out: &mut dyn Write, progress: &mut Progress| {
@@ -194,7 +207,8 @@ impl Files {
             })
         };
         if let [file] = &self.0[..] {
-            file.place.fill(output.overwrite, |out| write_one(file, out, &mut progress))?;
+            let fill = |out: &mut dyn Write| write_one(file, out, &mut progress);
+            file.place.fill_head_last(output.overwrite, fill, head)?;
             return Ok(producer.flaws());
         }
         let paths: Vec<PathBuf> = self.0.iter().map(|file| file.place.label().to_owned()).collect();
@@ -205,6 +219,9 @@ impl Files {
             let mut new = output::create(path, output.overwrite)?;
             write_one(file, &mut new, &mut progress)?;
             written.push(new);
+        }
+        if let Some((first, head)) = written.first_mut().zip(head()?) {
+            output::replace_head(first, &head)?;
         }
         written.into_iter().try_for_each(|new| Ok::<(), Failure>(new.commit()?))?;
         Ok(producer.flaws())
