@@ -186,6 +186,13 @@ pub enum Float {
 }
 
 impl Floats {
+    fn clear(&mut self) {
+        match self {
+            Self::F32(values) => values.clear(),
+            Self::F64(values) => values.clear(),
+        }
+    }
+
     /// Number of values.
     #[must_use]
     pub const fn len(&self) -> usize {
@@ -321,5 +328,20 @@ impl Predictions {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Removes all samples of a model that takes numbers: kind, type and columns stay.
+    pub(crate) fn clear(&mut self) {
+        match self {
+            Self::Values(values) | Self::Rows { values, .. } => values.clear(),
+            Self::Classes(classes) => classes.clear(),
+            Self::Probabilities { classes, values, .. } => {
+                classes.clear();
+                values.clear();
+            }
+            Self::Outliers(marks) => marks.clear(),
+            // Of models that take texts.
+            Self::Terms(_) => {}
+        }
     }
 }

@@ -374,12 +374,7 @@ impl<'w> Work<'w> {
             #[cfg(feature = "arrow")]
             AnswerForm::Arrow => {
                 if self.n_rows == 0 {
-                    let nothing = match self.model.input_kind() {
-                        InputKind::Text => Samples::Text(&[]),
-                        InputKind::F64 => Samples::F64(&[]),
-                        _ => Samples::F32(&[]),
-                    };
-                    let predictions = self.model.any().predict(nothing, 0, self.output);
+                    let predictions = self.model.any().predict_nothing(self.output);
                     let predictions = predictions.map_err(|error| Refusal::of_model(&error))?;
                     self.columns.push(self.model, predictions)?;
                 }

@@ -165,6 +165,24 @@ impl AnyModel {
         }
     }
 
+    /// The predictions of no samples, which have kind, type and columns of all others.
+    ///
+    /// # Errors
+    ///
+    /// As [`predict`](Self::predict).
+    pub fn predict_nothing(&self, output: OutputKind) -> Result<Predictions, Error> {
+        let n_features = match self.expect_output(output)? {
+            InputKind::Text => return self.predict(Samples::Text(&[]), 0, output),
+            InputKind::F64 => return self.predict(Samples::F64(&[]), 0, output),
+            InputKind::F32 => self.n_features().ok_or(ErrorKind::NoPredictions { model: self.name() })?,
+        };
+        // No matrix is empty.
+        let row = Matrix::from_vec(1, n_features, vec![0.0; n_features])?;
+        let mut predictions = self.output(&row, output)?;
+        predictions.clear();
+        Ok(predictions)
+    }
+
     /// As [`predict`](Self::predict) for the rows of a matrix `x`: `[n_samples, n_features]`.
     ///
     /// # Errors

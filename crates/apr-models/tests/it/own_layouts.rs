@@ -5,12 +5,14 @@ pub(crate) mod dice;
 mod fields;
 mod heads;
 
+use core::mem::discriminant;
+
 use apr_container::v1::Container;
 use apr_container::{
     DecodePayload, Error, Expect, PayloadLayout, ReadOptions, SaveOptions, decode_payload_from_slice,
     encode_payload_to_vec, load_from_bytes_with, to_vec,
 };
-use apr_models::{AnyModel, Matrix, Model, Tensors};
+use apr_models::{AnyModel, Matrix, Model, OutputKind, Tensors};
 use proptest::prelude::*;
 
 use self::dice::{Dice, KINDS};
@@ -50,7 +52,10 @@ fn ask(model: &AnyModel) {
     let n_features = model.n_features().unwrap_or(1);
     if let Some(len) = n_features.checked_mul(3).filter(|&len| len < 10_000) {
         let values = (0..len).map(|idx| idx as f32 * 0.75 - 1.0).collect();
-        let _ = model.try_predict(&Matrix::from_vec(3, n_features, values).unwrap());
+        if let Ok(predictions) = model.try_predict(&Matrix::from_vec(3, n_features, values).unwrap()) {
+            let nothing = model.predict_nothing(OutputKind::Predictions).unwrap();
+            assert!(nothing.is_empty() && discriminant(&nothing) == discriminant(&predictions), "{nothing:?}");
+        }
     }
     match model {
         AnyModel::NgramLm(model) => {

@@ -57,6 +57,19 @@ fn every_format_gives_the_same_predictions() {
 }
 
 #[test]
+fn predictions_of_a_model_become_columns() {
+    let sandbox = samples();
+    sandbox.write("none.csv", b"a,b\n");
+    for output in ["p.parquet", "p.arrow", "p.arrows"] {
+        for (input, n_rows) in [("samples.csv", 4), ("none.csv", 0)] {
+            let args = ["predict", "model.apr", "-i", input, "-o", output, "--force"];
+            let (exit, report) = sandbox.json(&args);
+            assert_eq!((exit, &report["rows"]), (0, &n_rows.into()), "{output} {input}: {report}");
+        }
+    }
+}
+
+#[test]
 fn every_format_trains_the_same_model() {
     let sandbox = samples();
     let train = |name: &str, output: &str| {

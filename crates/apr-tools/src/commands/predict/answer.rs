@@ -54,12 +54,7 @@ impl<'k> Asked<'k> {
     /// Those of the model.
     #[cfg(feature = "tables")]
     pub(super) fn predict_nothing(&self) -> Result<Predictions, apr_models::Error> {
-        let samples = match self.input_kind {
-            InputKind::Text => Samples::Text(&[]),
-            InputKind::F64 => Samples::F64(&[]),
-            _ => Samples::F32(&[]),
-        };
-        self.predict(samples, 0)
+        self.known.model.predict_nothing(self.wanted)
     }
 
     /// The kind of the predictions, as in JSON.
