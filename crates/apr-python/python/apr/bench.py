@@ -66,6 +66,17 @@ def _load_json(path: str) -> Arrays:
         return {name: np.array(values, np.float32) for name, values in json.load(file).items()}
 
 
+def _dump_orjson(arrays: Arrays, path: str) -> None:
+    orjson = _module("orjson")
+    with open(path, "wb") as file:
+        file.write(orjson.dumps(arrays, option=orjson.OPT_SERIALIZE_NUMPY))
+
+
+def _load_orjson(path: str) -> Arrays:
+    with open(path, "rb") as file:
+        return {name: np.array(values, np.float32) for name, values in _module("orjson").loads(file.read()).items()}
+
+
 def _dump_msgpack(arrays: Arrays, path: str) -> None:
     with open(path, "wb") as file:
         _module("msgpack").pack({name: array.tobytes() for name, array in arrays.items()}, file)
@@ -143,6 +154,7 @@ def _one_theirs(path: str, name: str) -> np.ndarray[Any, Any]:
 
 FORMATS = (
     Format("json", None, _dump_json, _load_json),
+    Format("orjson", "orjson", _dump_orjson, _load_orjson),
     Format("pickle", None, _dump, _load),
     Format("joblib", "joblib", lambda arrays, path: _module("joblib").dump(arrays, path), lambda path: _module("joblib").load(path)),
     Format("messagepack", "msgpack", _dump_msgpack, _load_msgpack),
