@@ -337,6 +337,9 @@ fn opening_failure(error: model_file::Error, source: &Source, rules: &Rules) -> 
                     "the official reader accepts this file: if you trust it, repeat with --compat, or rewrite it with \
                      `apr convert --compat IN OUT`",
                 ),
+                None if failure.code() == "st-header-too-large" => failure.help(
+                    "no file of a format that `apr` knows begins like this: name another file, or, if this is safetensors, get it again",
+                ),
                 None => failure,
             })
         }

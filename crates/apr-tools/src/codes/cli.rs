@@ -24,7 +24,7 @@ codes! {
     CODE_OUTPUT_FORMAT = "cli-output-format" (Usage),
         "The ending of the output's name is not that of a format that the command writes. Under a foreign ending, other \
          programs and people would take the file for something it is not."
-        => "name the output .safetensors, .gguf or .apr; with --format, `convert` and `quantize` accept any name";
+        => "name the output .safetensors, .gguf, .apr, .npz or .npy; with --format, `convert` and `quantize` accept any name";
     CODE_OUTPUT_KIND = "cli-output-kind" (Usage),
         "The output exists and is no regular file (no folder, for `shard`): replacing a device, a pipe or a folder \
          by a file would do harm, so not even --force does it."

@@ -103,6 +103,10 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     match &args.command {
         CheckpointCommand::List(args) => {
             let rows: Vec<Row> = all(&args.at.folder)?.into_iter().map(Row::new).collect();
+            if rows.is_empty() {
+                console
+                    .remark("there is no folder step_N or checkpoint-N here: name the folder that has them");
+            }
             let view = if args.no_chart { View::Ages } else { View::Run { metrics: args.metric.clone() } };
             list::show(&args.at.folder, &rows, &view, console)
         }

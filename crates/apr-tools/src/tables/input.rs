@@ -227,7 +227,10 @@ fn piped(path: &Path) -> Result<Content, Failure> {
 }
 
 fn opened(path: &Path) -> Result<Content, Failure> {
-    let regular = durable_file::open_regular(path, u64::MAX)?;
+    let regular = durable_file::open_regular(path, u64::MAX).map_err(|error| match path.is_dir() {
+        true => Failure::from(error).help("name one table: the files of a folder are not read as one"),
+        false => error.into(),
+    })?;
     let len = regular.len();
     let mut file = regular.into_file();
     let failed = |error: io::Error| Failure::io("read", path, &error);
