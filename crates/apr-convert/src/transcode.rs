@@ -51,7 +51,7 @@ impl Sample {
     }
 }
 
-/// Turns one tensor into another format: the calling thread reads and writes, the threads of the pool that calls quantize meanwhile. Whatever the
+/// Turns one tensor into another format: the calling thread writes, and reads unless threads can, while those of the pool that calls quantize. Whatever the
 /// tensor's size, six pieces of half a mebibyte for each of up to eight threads are in memory, of more threads three; with weights of columns, rows.
 ///
 /// Blocks do not depend on where pieces end, so the bytes are those of the whole tensor quantized at once.
@@ -170,21 +170,55 @@ impl<'w> Transcoder<'w> {
             return Ok(None);
         }
         let whole = self.whole(&mut read)?;
+        let load = |idx, piece: &mut Buffers| self.load(idx, piece, &mut read);
+        let make = |idx: u64, piece: &mut Buffers| self.make(piece, whole, self.is_measured(idx));
+        self.process(whole, load, make, write)
+    }
+
+    /// As [`run`](Self::run), with pieces that are read where they are quantized, by the threads of the pool.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run).
+    pub fn run_shared<E: From<Error> + Send>(
+        &self,
+        read: impl Fn(u64, &mut [u8]) -> Result<(), E> + Sync,
+        mut write: impl FnMut(Piece<'_>) -> Result<(), E>,
+    ) -> Result<Option<ErrorReport>, E> {
+        if let Some(change) = self.exact() {
+            self.copy(change, &mut &read, &mut write)?;
+            return Ok(None);
+        }
+        let whole = self.whole(&mut &read)?;
+        let make = |idx: u64, piece: &mut Buffers| -> Result<(), E> {
+            self.load(idx, piece, &mut &read)?;
+            Ok(self.make(piece, whole, self.is_measured(idx))?)
+        };
+        self.process(whole, |_, _| Ok(()), make, write)
+    }
+
+    /// Passes all pieces through [`pipelined`].
+    fn process<E: From<M>, M: Send>(
+        &self,
+        whole: Whole,
+        load: impl FnMut(u64, &mut Buffers) -> Result<(), E>,
+        make: impl Fn(u64, &mut Buffers) -> Result<(), M> + Sync,
+        mut write: impl FnMut(Piece<'_>) -> Result<(), E>,
+    ) -> Result<Option<ErrorReport>, E> {
         if self.to == Dtype::AprQ8 && self.count > 0 {
             write(Piece { bytes: &whole.scale, consumed: 0 })?;
         }
-        let stride = self.sample.stride(self.n_pieces());
         let mut meter = ErrorMeter::new();
-        let load = |idx, piece: &mut Buffers| self.load(idx, piece, &mut read);
-        let make = |idx: u64, piece: &mut Buffers| {
-            let is_measured = stride.is_some_and(|stride| idx.is_multiple_of(stride));
-            self.make(piece, whole, is_measured)
-        };
         pipelined(self.n_pieces(), load, make, |_, piece| {
             meter.append(&piece.meter);
             write(Piece { bytes: self.new_bytes(piece), consumed: piece.consumed })
         })?;
-        Ok(stride.map(|_| meter.report()))
+        Ok(self.sample.stride(self.n_pieces()).map(|_| meter.report()))
+    }
+
+    /// Whether the report has that piece.
+    fn is_measured(&self, idx: u64) -> bool {
+        self.sample.stride(self.n_pieces()).is_some_and(|stride| idx.is_multiple_of(stride))
     }
 
     /// The report of [`run`](Self::run), from the part of the tensor that [`Sample`] selects; none for a copy.
@@ -415,7 +449,14 @@ mod tests {
             consumed += piece.consumed;
             Ok::<(), Error>(())
         });
-        (out, report.unwrap(), consumed)
+        let mut again = Vec::new();
+        let shared = transcoder.run_shared(read, |piece| {
+            again.extend_from_slice(piece.bytes);
+            Ok::<(), Error>(())
+        });
+        let report = report.unwrap();
+        assert!(again == out && shared.unwrap() == report);
+        (out, report, consumed)
     }
 
     fn at_once(dtype: Dtype, values: &[f32], row_len: usize) -> Vec<u8> {

@@ -78,8 +78,8 @@ pub use crate::options::{OpenOptions, ReadOptions};
 pub use crate::safetensors::SafeTensors;
 #[cfg(feature = "quantize")]
 pub use crate::statistics::{Histogram, Scan, Statistics};
-#[cfg(feature = "std")]
-pub use crate::tensor::Part;
 #[cfg(feature = "quantize")]
 pub use crate::tensor::decodable;
+#[cfg(feature = "std")]
+pub use crate::tensor::{Part, SharedTensor};
 pub use crate::tensor::{Tensor, Totals, common_name};

@@ -68,4 +68,11 @@ impl ReadAt for AnySource {
             Self::Shared(source) => source.in_memory(),
         }
     }
+
+    fn as_file(&self) -> Option<&FileSource> {
+        match self {
+            Self::File(source) => Some(source),
+            Self::Shared(source) => source.as_file(),
+        }
+    }
 }

@@ -123,6 +123,10 @@ impl ReadAt for FileSource {
         check_range(offset, out.len(), self.len)?;
         self.read_file_at(offset, out).map_err(Error::from_source)
     }
+
+    fn as_file(&self) -> Option<&FileSource> {
+        Some(self)
+    }
 }
 
 #[cfg(all(test, unix))]

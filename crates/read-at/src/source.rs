@@ -34,6 +34,12 @@ pub trait ReadAt {
     fn in_memory(&self) -> Option<&[u8]> {
         None
     }
+
+    /// The open file that the bytes are those of, which several threads can read.
+    #[cfg(feature = "std")]
+    fn as_file(&self) -> Option<&crate::FileSource> {
+        None
+    }
 }
 
 impl ReadAt for [u8] {
@@ -84,6 +90,11 @@ macro_rules! forward_to_target {
 
             fn in_memory(&self) -> Option<&[u8]> {
                 (**self).in_memory()
+            }
+
+            #[cfg(feature = "std")]
+            fn as_file(&self) -> Option<&crate::FileSource> {
+                (**self).as_file()
             }
         })*
     };

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::ops::Range;
 use std::path::Path;
 
-use read_at::{AnySource, ReadAt as _};
+use read_at::{AnySource, FileSource, ReadAt as _};
 use st_core::{Header, ReadOptions, SlicePlan, TensorInfo};
 
 use crate::arena::{Arena, LoadedSafeTensors};
@@ -140,6 +140,12 @@ impl SafeTensorsFile {
         self.within(&info, &range)?;
         self.fits(&info, range.end - range.start, out)?;
         self.file.read_at(out, info.file_range().start + range.start).map_err(|error| error.of_tensor(name))
+    }
+
+    /// The open file, if it is one and not a source of another kind.
+    #[must_use]
+    pub fn as_file(&self) -> Option<&FileSource> {
+        self.file.source().as_file()
     }
 
     /// Tells a source of other bytes than an open file that a tensor will be read from its beginning to its end.

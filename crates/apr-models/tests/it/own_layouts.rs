@@ -54,7 +54,10 @@ fn ask(model: &AnyModel) {
         let values = (0..len).map(|idx| idx as f32 * 0.75 - 1.0).collect();
         if let Ok(predictions) = model.try_predict(&Matrix::from_vec(3, n_features, values).unwrap()) {
             let nothing = model.predict_nothing(OutputKind::Predictions).unwrap();
-            assert!(nothing.is_empty() && discriminant(&nothing) == discriminant(&predictions), "{nothing:?}");
+            assert!(
+                nothing.is_empty() && discriminant(&nothing) == discriminant(&predictions),
+                "{nothing:?}"
+            );
         }
     }
     match model {

@@ -3,7 +3,8 @@
 use core::ops::Deref;
 use std::path::Path;
 
-use apr_quant::Dtype;
+use apr_convert::{Piece, Transcoder};
+use apr_quant::{Dtype, ErrorReport};
 use hf_gguf::SourceTensor;
 pub(crate) use model_file::{Totals, common_name, decodable};
 use tensor_dtype::TensorType;
@@ -100,6 +101,27 @@ impl<'m> Tensor<'m> {
     /// As [`model_file::Tensor::read`].
     pub(crate) fn read(&self, offset: u64, buf: &mut [u8]) -> Result<(), Failure> {
         self.tensor.read(offset, buf).map_err(|error| self.failure(error))
+    }
+
+    /// Makes another tensor of it, read by several threads if they can read it at once.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read`](Self::read), of the transcoder, and of `write`.
+    pub(crate) fn transcode(
+        &self,
+        transcoder: &Transcoder<'_>,
+        write: impl FnMut(Piece<'_>) -> Result<(), Failure>,
+    ) -> Result<Option<ErrorReport>, Failure> {
+        let Some(tensor) = self.tensor.shared() else {
+            return transcoder.run(|offset, buf| self.read(offset, buf), write);
+        };
+        let (name, label) = (self.tensor.name(), self.label);
+        let read = |offset, buf: &mut [u8]| {
+            let read = tensor.read(offset, buf);
+            read.map_err(|error| failure_of(error, "read the tensor", label).of_tensor(Some(name)))
+        };
+        transcoder.run_shared(read, write)
     }
 
     /// Passes all bytes to `take`, a chunk at a time.

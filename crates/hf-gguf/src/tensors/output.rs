@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use tensor_dtype::Dtype;
 
+use super::input::{Input, Values};
 use super::view::View;
 
 /// What matrices become.
@@ -137,6 +138,19 @@ impl Output {
     #[must_use]
     pub fn count(&self) -> u64 {
         self.shape.iter().fold(1, |count, len| count.saturating_mul(*len))
+    }
+
+    /// Number and type of the tensor of a file whose values these are, all and in the same order.
+    #[must_use]
+    pub fn stored(&self, inputs: &[Input]) -> Option<(usize, Dtype)> {
+        let Content::Views { views, shift: Shift::None } = &self.content else { return None };
+        let [view] = &views[..] else { return None };
+        let input = inputs.get(view.source())?;
+        let Values::Stored { tensor, dtype } = input.values else { return None };
+        let shape: Vec<u64> = view.axes().iter().map(|axis| axis.len).collect();
+        let is_whole = *view == View::new(view.source(), &shape)
+            && shape.iter().product::<u64>() == input.shape.iter().product::<u64>();
+        is_whole.then_some((tensor, dtype))
     }
 }
 

@@ -121,6 +121,36 @@ fn tensors_of_every_vector_are_as_long_as_described() {
 }
 
 #[test]
+fn threads_read_what_one_reads() {
+    fn shared<T: Sync>(value: T) -> T {
+        value
+    }
+    let mut formats = Vec::new();
+    for ending in ["safetensors", "apr", "gguf", "pt"] {
+        for path in files(".", ending) {
+            let Ok(file) = ModelFile::open(&path, &strict()) else { continue };
+            for tensor in file.tensors().unwrap_or_default() {
+                let (Some(reader), Ok(expected)) = (tensor.shared().map(shared), tensor.to_vec()) else {
+                    continue;
+                };
+                let mut bytes = vec![0; expected.len()];
+                reader.read(0, &mut bytes).unwrap();
+                assert_eq!(bytes, expected, "{} {}", path.display(), tensor.name());
+                let error = reader.read(expected.len() as u64, &mut [0]).unwrap_err();
+                assert_eq!(error.code(), "mo-range", "{}", path.display());
+                formats.push(file.format());
+            }
+            let bytes = fs::read(&path).unwrap();
+            let tensors = ModelFile::from_bytes(&bytes, &strict()).unwrap();
+            assert!(tensors.tensors().unwrap_or_default().iter().all(|tensor| tensor.shared().is_none()));
+        }
+    }
+    for format in [ModelFormat::SafeTensors, ModelFormat::AprV2, ModelFormat::Gguf] {
+        assert!(formats.contains(&format), "{format:?}");
+    }
+}
+
+#[test]
 fn valid_safetensors_are_opened_and_invalid_ones_refused_with_the_code_of_their_reader() {
     let compat = OpenOptions::new().with_read_options(ReadOptions::COMPAT);
     for folder in ["safetensors/valid", "safetensors/own/valid", "safetensors/quirk", "safetensors/own/quirk"]

@@ -51,7 +51,7 @@ impl<'a> Work<'a> {
         let Some(decision) = self.plan.decisions().get(decision_idx) else { return Ok(None) };
         let (spec, tensor) = (&self.specs[decision.tensor_idx], &self.copies.tensors[decision.tensor_idx]);
         let made = match self.transcoder(decision, spec)? {
-            Some(transcoder) => transcoder.run(|offset, piece| tensor.read(offset, piece), write),
+            Some(transcoder) => tensor.transcode(&transcoder, write),
             None => {
                 let copy = |chunk: &[u8]| write(Piece { bytes: chunk, consumed: chunk.len() as u64 });
                 tensor.stream(&mut Vec::new(), copy).map(|()| None)

@@ -148,7 +148,11 @@ impl<'c> NewModel<'c> {
         if tensor.dtype == output.dtype {
             return producer.run(output, inputs, read, |piece, _| write(piece)).map_err(of_tensor);
         }
-        let transcoder = Transcoder::new(output.dtype, tensor.dtype, &output.shape);
+        // Floats of 16 bits need not be widened before: their values are the same.
+        let stored = output.stored(inputs).filter(|_| output.dtype == Dtype::F32);
+        let stored = stored.filter(|(_, dtype)| matches!(dtype, Dtype::F32 | Dtype::F16 | Dtype::Bf16));
+        let from = stored.map_or(output.dtype, |(_, dtype)| dtype);
+        let transcoder = Transcoder::new(from, tensor.dtype, &output.shape);
         let mut transcoder =
             transcoder.map_err(Failure::from).map_err(of_tensor)?.sample(apr_convert::Sample::Nothing);
         let weights = importance.and_then(|importance| importance.weights(&output.name));
@@ -156,10 +160,14 @@ impl<'c> NewModel<'c> {
         if let Some(weights) = weights.filter(fits).filter(|_| tensor.dtype.is_quantized()) {
             transcoder = transcoder.importance(weights).map_err(Failure::from).map_err(of_tensor)?;
         }
-        let made = transcoder.run(
-            |offset, piece| producer.read(output, inputs, offset, piece, read),
-            |piece: Piece<'_>| write(piece.bytes),
-        );
+        let write = |piece: Piece<'_>| write(piece.bytes);
+        let made = match stored {
+            Some((number, _)) => {
+                let (part, idx) = self.conversion.sources()[number];
+                sources[part][idx].transcode(&transcoder, write)
+            }
+            None => transcoder.run(|offset, piece| producer.read(output, inputs, offset, piece, read), write),
+        };
         made.map(drop).map_err(of_tensor)
     }
 }
