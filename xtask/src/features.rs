@@ -1,6 +1,11 @@
-//! `features`: every crate alone, with no feature, with each feature alone, with its defaults, with all.
+//! `features`: every crate alone, with no feature, with each feature alone, with its defaults, with all. Features that the source of a crate
+//! does not know, which switch on others or those of its dependencies, make no build of their own.
 //!
 //! One package at a time: in a whole-workspace build one member switches on what another forgot to ask for.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
 use crate::parallel::side_by_side;
 use crate::process::{capture, cargo, display};
@@ -36,7 +41,8 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
 
 /// Checks every combination of one crate: how many there are, and which do not build without a warning.
 fn check(session: &Session, package: &Package, worker: usize) -> Result<(usize, Vec<String>), Failure> {
-    let combinations = combinations(package);
+    let source = source(&package.folder.join("src"))?;
+    let combinations = combinations(package, |feature| source.contains(&format!("\"{feature}\"")));
     let mut failed = Vec::new();
     for combination in &combinations {
         let mut command = cargo(session, &["check", "--quiet", "--package", &package.name]);
@@ -54,44 +60,91 @@ fn check(session: &Session, package: &Package, worker: usize) -> Result<(usize, 
     Ok((combinations.len(), failed))
 }
 
-/// The feature arguments to try; a crate without features has only one build.
-fn combinations(package: &Package) -> Vec<Vec<String>> {
+/// All source files below a folder as one text.
+fn source(folder: &Path) -> Result<String, Failure> {
+    let cannot_read = |error: std::io::Error| Failure::from(format!("{}: {error}", folder.display()));
+    let mut text = String::new();
+    for entry in fs::read_dir(folder).map_err(cannot_read)? {
+        let path = entry.map_err(cannot_read)?.path();
+        if path.is_dir() {
+            text.push_str(&source(&path)?);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            text.push_str(&fs::read_to_string(&path).map_err(cannot_read)?);
+        }
+    }
+    Ok(text)
+}
+
+/// The feature arguments to try: one for each set of features that the source tells from the others.
+fn combinations(package: &Package, is_known: impl Fn(&str) -> bool) -> Vec<Vec<String>> {
     let alone = |feature: &String| vec!["--no-default-features".into(), "--features".into(), feature.clone()];
-    let mut combinations = vec![vec!["--no-default-features".to_owned()]];
-    combinations.extend(package.features.iter().filter(|feature| *feature != "default").map(alone));
-    if package.features.iter().any(|feature| feature == "default") {
-        combinations.push(Vec::new());
+    let declared: Vec<&String> = package.features.keys().collect();
+    let mut candidates = vec![(vec![], vec!["--no-default-features".to_owned()])];
+    let each = declared.iter().filter(|feature| *feature != &"default");
+    candidates.extend(each.map(|&feature| (vec![feature.as_str()], alone(feature))));
+    candidates.extend(package.features.contains_key("default").then(|| (vec!["default"], Vec::new())));
+    candidates
+        .push((declared.iter().map(|feature| feature.as_str()).collect(), vec!["--all-features".to_owned()]));
+    let mut seen = BTreeSet::new();
+    candidates.retain(|(features, _)| {
+        let mut on = BTreeSet::new();
+        features.iter().for_each(|feature| switch_on(package, feature, &mut on));
+        seen.insert(on.into_iter().filter(|feature| is_known(feature)).collect::<Vec<_>>())
+    });
+    candidates.into_iter().map(|(_, args)| args).collect()
+}
+
+/// Adds a feature and those of the same package that it switches on.
+fn switch_on<'p>(package: &'p Package, feature: &str, on: &mut BTreeSet<&'p str>) {
+    let Some((feature, enables)) = package.features.get_key_value(feature) else { return };
+    if on.insert(feature) {
+        enables.iter().for_each(|other| switch_on(package, other, on));
     }
-    if !package.features.is_empty() {
-        combinations.push(vec!["--all-features".to_owned()]);
-    }
-    combinations
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn each_feature_is_tried_alone() {
-        let features = ["alloc", "default", "std"].map(str::to_owned).to_vec();
-        let mut package = Package {
+    fn joined(features: &[(&str, &[&str])], known: &[&str]) -> Vec<String> {
+        let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        let package = Package {
             name: "p".into(),
-            features,
+            folder: "p".into(),
+            features: features.iter().map(|&(name, enables)| (name.to_owned(), owned(enables))).collect(),
             binaries: Vec::new(),
             dependencies: Vec::new(),
             is_published: true,
         };
-        let joined: Vec<_> = combinations(&package).iter().map(|words| words.join(" ")).collect();
+        let combinations = combinations(&package, |feature| known.contains(&feature));
+        combinations.iter().map(|words| words.join(" ")).collect()
+    }
+
+    #[test]
+    fn each_feature_is_tried_alone() {
+        let features: &[(&str, &[&str])] =
+            &[("alloc", &[]), ("default", &["std"]), ("rayon", &["dep:rayon"]), ("std", &["alloc", "a/std"])];
         let expected = [
             "--no-default-features",
             "--no-default-features --features alloc",
+            "--no-default-features --features rayon",
             "--no-default-features --features std",
-            "",
             "--all-features",
         ];
-        assert_eq!(joined, expected);
-        package.features.clear();
-        assert_eq!(combinations(&package).len(), 1);
+        assert_eq!(joined(features, &["alloc", "rayon", "std"]), expected);
+        assert_eq!(joined(&[], &[]), ["--no-default-features"]);
+    }
+
+    #[test]
+    fn what_the_source_does_not_know_makes_no_difference() {
+        let features: &[(&str, &[&str])] =
+            &[("all", &["one", "two"]), ("fast", &["a/fast"]), ("one", &[]), ("two", &[])];
+        let expected = [
+            "--no-default-features",
+            "--no-default-features --features all",
+            "--no-default-features --features one",
+            "--no-default-features --features two",
+        ];
+        assert_eq!(joined(features, &["one", "two"]), expected);
     }
 }

@@ -130,7 +130,8 @@ mod tests {
         let dependencies = uses.iter().map(|&(name, kind)| Dependency { name: name.into(), kind }).collect();
         Package {
             name: name.into(),
-            features: Vec::new(),
+            folder: std::path::PathBuf::new(),
+            features: std::collections::BTreeMap::new(),
             binaries: Vec::new(),
             dependencies,
             is_published: true,

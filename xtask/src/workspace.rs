@@ -1,5 +1,6 @@
 //! The crates of a workspace, as cargo reports them.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::json::Value;
@@ -20,8 +21,10 @@ pub(crate) struct Workspace {
 pub(crate) struct Package {
     /// Its name.
     pub(crate) name: String,
-    /// The features it declares, by name.
-    pub(crate) features: Vec<String>,
+    /// Its folder.
+    pub(crate) folder: PathBuf,
+    /// The features it declares, by name, with what they switch on.
+    pub(crate) features: BTreeMap<String, Vec<String>>,
     /// The names of its binaries, in the order of its manifest.
     pub(crate) binaries: Vec<String>,
     /// What its manifest says it depends on, for every target and feature.
@@ -74,13 +77,11 @@ impl Workspace {
 
 fn package(value: &Value) -> Result<Package, String> {
     let name = value.text_of("name").ok_or("a package without a name")?.to_owned();
-    let mut features: Vec<String> = value
-        .get("features")
-        .map_or(&[][..], Value::table)
-        .iter()
-        .map(|(feature, _)| feature.clone())
-        .collect();
-    features.sort();
+    let manifest = value.text_of("manifest_path").ok_or("a package without a manifest")?;
+    let features = value.get("features").map_or(&[][..], Value::table).iter().map(|(feature, enables)| {
+        let enables = enables.list().iter().filter_map(Value::text).map(str::to_owned);
+        (feature.clone(), enables.collect())
+    });
     let is_binary = |target: &&Value| {
         target.get("kind").map_or(&[][..], Value::list).iter().any(|kind| kind.text() == Some("bin"))
     };
@@ -89,7 +90,8 @@ fn package(value: &Value) -> Result<Package, String> {
     let dependencies = value.get("dependencies").map_or(&[][..], Value::list).iter().map(dependency);
     Ok(Package {
         name,
-        features,
+        folder: Path::new(manifest).parent().map(Path::to_path_buf).unwrap_or_default(),
+        features: features.collect(),
         binaries: binaries.map(str::to_owned).collect(),
         dependencies: dependencies.collect::<Result<_, _>>()?,
         is_published: value.get("publish").is_none_or(|registries| registries.bare() == Some("null")),
@@ -137,15 +139,18 @@ mod tests {
     fn members_are_read_from_metadata() {
         let workspace = Workspace::from_metadata(
             r#"{"packages":[
-                {"name":"b","features":{},"targets":[{"kind":["bin"],"name":"tool"},{"kind":["test"],"name":"it"}],
+                {"name":"b","manifest_path":"/w/b/Cargo.toml","features":{},"targets":[{"kind":["bin"],"name":"tool"},{"kind":["test"],"name":"it"}],
                  "dependencies":[{"name":"a","kind":null},{"name":"x","kind":"dev"},{"name":"y","kind":"build"}]},
-                {"name":"a","features":{"std":["alloc"],"alloc":[]},"targets":[{"kind":["lib"],"name":"a"}],
+                {"name":"a","manifest_path":"/w/a/Cargo.toml","features":{"std":["alloc"],"alloc":[]},"targets":[{"kind":["lib"],"name":"a"}],
                  "dependencies":[]}],
                "target_directory":"/t"}"#,
         )
         .unwrap();
         let [a, b] = &workspace.packages[..] else { panic!("two members") };
-        assert_eq!((a.name.as_str(), &a.features[..]), ("a", &["alloc".to_owned(), "std".to_owned()][..]));
+        assert_eq!((a.name.as_str(), a.folder.as_path()), ("a", Path::new("/w/a")));
+        let features: Vec<_> =
+            a.features.iter().map(|(name, enables)| (name.as_str(), enables.len())).collect();
+        assert_eq!(features, [("alloc", 0), ("std", 1)]);
         assert!(a.binaries.is_empty());
         assert_eq!(b.binaries, ["tool"]);
         let kinds: Vec<_> = b.dependencies.iter().map(|d| (d.name.as_str(), d.kind)).collect();
