@@ -113,15 +113,19 @@ impl<'m> Tensor<'m> {
         transcoder: &Transcoder<'_>,
         write: impl FnMut(Piece<'_>) -> Result<(), Failure>,
     ) -> Result<Option<ErrorReport>, Failure> {
-        let Some(tensor) = self.tensor.shared() else {
-            return transcoder.run(|offset, buf| self.read(offset, buf), write);
-        };
-        let (name, label) = (self.tensor.name(), self.label);
-        let read = |offset, buf: &mut [u8]| {
+        match self.shared() {
+            Some(read) => transcoder.run_shared(read, write),
+            None => transcoder.run(|offset, buf| self.read(offset, buf), write),
+        }
+    }
+
+    /// [`read`](Self::read) for several threads, if they can read it at once.
+    pub(crate) fn shared(&self) -> Option<impl Fn(u64, &mut [u8]) -> Result<(), Failure> + Sync + use<'m>> {
+        let (tensor, name, label) = (self.tensor.shared()?, self.tensor.name(), self.label);
+        Some(move |offset, buf: &mut [u8]| {
             let read = tensor.read(offset, buf);
             read.map_err(|error| failure_of(error, "read the tensor", label).of_tensor(Some(name)))
-        };
-        transcoder.run_shared(read, write)
+        })
     }
 
     /// Passes all bytes to `take`, a chunk at a time.
