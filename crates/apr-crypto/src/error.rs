@@ -224,6 +224,13 @@ located_error::errors! {
         } = "cy-message" (Invalid),
             "malformed message: expected {expected}"
             => "see that both sides speak the same version of the protocol";
+        /// A trusted key signed this public key, but not for requests to a model: the signature has another trusted comment.
+        KeyPurpose {
+            /// The comment that the signature must have.
+            expected: &'static str,
+        } = "cy-key-purpose" (Verification),
+            "the key was signed for another purpose: expected the trusted comment `{expected}`"
+            => "the owner of the model signs the key again: apr sign KEY.pub --key SIGNER --comment 'apr inference key'";
         /// A request was recorded and sent again. It was answered once.
         Replay = "cy-replay" (Verification),
             "replayed request: it was admitted before; send a new one"

@@ -35,6 +35,7 @@
 
 mod message;
 mod replay;
+pub mod service;
 #[cfg(test)]
 mod tests;
 
