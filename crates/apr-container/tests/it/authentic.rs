@@ -198,3 +198,23 @@ fn nothing_of_a_file_repeats_in_the_next() {
         }
     }
 }
+
+/// A server compares the key that the metadata name with its own.
+#[test]
+fn a_model_names_one_key_or_none() {
+    let (key, other) = (owner().public(), RecipientSecret::from_bytes(&[6; 32]).public());
+    let mut metadata = options().metadata;
+    assert_eq!(
+        (metadata.names_inference_key(&key), metadata.names_inference_key(&other)),
+        (Some(true), Some(false))
+    );
+    metadata.set_inference_key(&other);
+    assert_eq!(
+        (metadata.names_inference_key(&key), metadata.names_inference_key(&other)),
+        (Some(false), Some(true))
+    );
+    metadata.custom.insert("inference_pub_key".into(), Value::from("no key"));
+    assert_eq!(metadata.names_inference_key(&key), Some(false));
+    metadata.custom.remove("inference_pub_key");
+    assert_eq!(metadata.names_inference_key(&key), None);
+}

@@ -45,15 +45,9 @@ impl<'k> AuthenticMetadata<'k> {
     ///
     /// [`ErrorKind::InferenceKey`] if there is none, or the entry is not a public key.
     pub fn inference_key(&self) -> Result<InferenceKey, Error> {
-        let wrong = |what| Error::from(ErrorKind::InferenceKey { what });
         let value = self.metadata.custom.get(INFERENCE_KEY);
-        let text = value.ok_or_else(|| wrong("the metadata hold no inference key"))?.as_str();
-        let text = text.ok_or_else(|| wrong("the inference key is no text"))?;
-        let key = match base16ct::mixed::decode_vec(text).ok().and_then(|bytes| bytes.try_into().ok()) {
-            Some(bytes) => RecipientPublic::from_bytes(&bytes).ok(),
-            None => text.parse().ok(),
-        };
-        key.map(InferenceKey).ok_or_else(|| wrong("the inference key is not a public key"))
+        let key = value.ok_or("the metadata hold no inference key").and_then(key_of);
+        key.map(InferenceKey).map_err(|what| ErrorKind::InferenceKey { what }.into())
     }
 }
 
@@ -118,10 +112,33 @@ impl SaveOptions<'_> {
     /// encrypted with a password: see [`authenticate`].
     #[must_use]
     pub fn with_inference_key(mut self, key: &RecipientPublic) -> Self {
-        let text = alloc::string::ToString::to_string(key);
-        self.metadata.custom.insert(INFERENCE_KEY.into(), Value::from(text.as_str()));
+        self.metadata.set_inference_key(key);
         self
     }
+}
+
+impl Metadata {
+    /// Sets the public key that requests to the model are encrypted to, as [`SaveOptions::with_inference_key`] does.
+    pub fn set_inference_key(&mut self, key: &RecipientPublic) {
+        let text = alloc::string::ToString::to_string(key);
+        self.custom.insert(INFERENCE_KEY.into(), Value::from(text.as_str()));
+    }
+
+    /// Whether the metadata name this key for encrypted requests, for servers that have its secret half; `None` if they name none.
+    #[must_use]
+    pub fn names_inference_key(&self, key: &RecipientPublic) -> Option<bool> {
+        self.custom.get(INFERENCE_KEY).map(|value| key_of(value).is_ok_and(|found| found == *key))
+    }
+}
+
+/// The key in an entry of the metadata, or what is wrong with it.
+fn key_of(value: &Value) -> Result<RecipientPublic, &'static str> {
+    let text = value.as_str().ok_or("the inference key is no text")?;
+    let key = match base16ct::mixed::decode_vec(text).ok().and_then(|bytes| bytes.try_into().ok()) {
+        Some(bytes) => RecipientPublic::from_bytes(&bytes).ok(),
+        None => text.parse().ok(),
+    };
+    key.ok_or("the inference key is not a public key")
 }
 
 /// The metadata of a file, if they are authenticated: by the signature of a trusted key, whether or not the payload can be
