@@ -129,7 +129,7 @@ impl From<Error> for Failed {
 /// Sends requests. Its connections are kept and used again; threads can share it.
 #[derive(Debug)]
 pub struct Client {
-    transport: Box<dyn Transport>,
+    pub(crate) transport: Box<dyn Transport>,
     pub(crate) pace: Box<dyn Pace>,
     pub(crate) options: Options,
     pub(crate) counters: Counters,
@@ -253,10 +253,11 @@ impl Client {
                 // What answers with a redirect has another ETag than the file.
                 if_match: pin.and_then(|pin| pin.etag.as_deref()).filter(|_| is_end),
                 authorization: hub.authorization(&url).filter(|_| begins_at_hub),
+                content: None,
                 allowed: allowed(range.end - range.start),
             };
             self.counters.requests.fetch_add(1, Ordering::Relaxed);
-            let answer = self.transport.get(&request).map_err(|broken| without_answer(&url, broken))?;
+            let answer = self.transport.send(&request).map_err(|broken| without_answer(&url, broken))?;
             if begins_at_hub && url.is_same_origin(&hub.endpoint) {
                 declared.add(&answer);
                 let is_file = matches!(answer.status, 200 | 206 | 301 | 302 | 303 | 307 | 308 | 416);
@@ -291,7 +292,7 @@ impl Client {
         }
     }
 
-    fn check(&self, url: &Url) -> Result<(), Error> {
+    pub(crate) fn check(&self, url: &Url) -> Result<(), Error> {
         if self.options.network == Network::Off {
             return Err(ErrorKind::Offline.into());
         }
@@ -365,7 +366,7 @@ pub(crate) fn again(error: io::Error) -> Failed {
     Failed::Again { error: error.into(), after: None }
 }
 
-fn without_answer(url: &Url, broken: Broken) -> Failed {
+pub(crate) fn without_answer(url: &Url, broken: Broken) -> Failed {
     match broken {
         Broken::Connection(error) => Failed::Again { error, after: None },
         Broken::Request => Error::from(ErrorKind::Url { problem: "no request can be made of it" }).into(),

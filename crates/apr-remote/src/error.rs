@@ -101,6 +101,11 @@ located_error::errors! {
             limit: u64,
         } = "rm-no-ranges" (Unsupported), "the server ignores ranges, and the file has more than {limit} bytes"
             => "fetch the file with another program and name its copy";
+        /// The answer of a service is longer than it may be.
+        TooLong {
+            /// The limit in bytes.
+            limit: u64,
+        } = "rm-too-long" (Invalid), "the answer has more than {limit} bytes" => SERVER;
         /// The body is compressed although the plain bytes were asked for, so that the range is one of other bytes.
         Encoding = "rm-encoding" (Invalid), "the server compressed the answer" => SERVER;
         /// A redirect leads nowhere, to another protocol, from https to http, or there are too many.

@@ -67,8 +67,14 @@ impl Http {
 }
 
 impl Transport for Http {
-    fn get(&self, request: &Request<'_>) -> Result<Answer, Broken> {
+    fn send(&self, request: &Request<'_>) -> Result<Answer, Broken> {
         let agent = if request.url.is_loopback() { &self.loopback } else { &self.outside };
+        if let Some((media_type, body)) = request.content {
+            let post = agent.post(request.url.full()).header("accept-encoding", "identity");
+            let post = post.header("content-type", media_type).config();
+            let post = post.timeout_recv_body(Some(request.allowed)).build();
+            return Ok(answer(post.send(body).map_err(broken)?));
+        }
         // A proxy would compress, and the range would be one of other bytes.
         let mut get = agent.get(request.url.full()).header("accept-encoding", "identity");
         if let Some(range) = &request.range {
@@ -84,13 +90,13 @@ impl Transport for Http {
             get = get.header("authorization", value);
         }
         let get = get.config().timeout_recv_body(Some(request.allowed)).build();
-        let (parts, body) = get.call().map_err(broken)?.into_parts();
-        Ok(Answer {
-            status: parts.status.as_u16(),
-            headers: parts.headers,
-            body: Box::new(body.into_reader()),
-        })
+        Ok(answer(get.call().map_err(broken)?))
     }
+}
+
+fn answer(response: ureq::http::Response<ureq::Body>) -> Answer {
+    let (parts, body) = response.into_parts();
+    Answer { status: parts.status.as_u16(), headers: parts.headers, body: Box::new(body.into_reader()) }
 }
 
 fn broken(error: ureq::Error) -> Broken {

@@ -170,7 +170,7 @@ impl Read for Body {
 }
 
 impl Transport for Simulated {
-    fn get(&self, request: &Request<'_>) -> Result<Answer, Broken> {
+    fn send(&self, request: &Request<'_>) -> Result<Answer, Broken> {
         let mut state = self.state.lock().unwrap();
         state.requests += 1;
         let is_hub = request.url.to_string().starts_with(HUB);

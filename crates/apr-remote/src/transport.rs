@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::url::Url;
 
-/// A GET.
+/// A GET, or a POST if it has content.
 pub(crate) struct Request<'r> {
     pub(crate) url: &'r Url,
     /// `None` for all of it.
@@ -18,6 +18,8 @@ pub(crate) struct Request<'r> {
     pub(crate) if_match: Option<&'r str>,
     /// A credential.
     pub(crate) authorization: Option<Zeroizing<String>>,
+    /// Media type and body of a POST.
+    pub(crate) content: Option<(&'r str, &'r [u8])>,
     /// The longest time that the body may take.
     pub(crate) allowed: Duration,
 }
@@ -44,5 +46,5 @@ pub(crate) enum Broken {
 /// What sends requests: the network, or a simulation of one.
 pub(crate) trait Transport: core::fmt::Debug + Send + Sync {
     /// Sends a request and gives the answer to it, following no redirect.
-    fn get(&self, request: &Request<'_>) -> Result<Answer, Broken>;
+    fn send(&self, request: &Request<'_>) -> Result<Answer, Broken>;
 }

@@ -5,6 +5,7 @@
 extern crate alloc;
 
 mod cache;
+mod exchange;
 mod server;
 
 use alloc::sync::Arc;
