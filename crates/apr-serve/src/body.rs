@@ -12,7 +12,7 @@ use crate::budget::Reserved;
 use crate::refusal::Refusal;
 
 /// Longest body that needs no reservation of memory.
-const SMALL: usize = 16 << 10;
+pub(crate) const SMALL: usize = 16 << 10;
 /// Longest part of a response that is passed on at once.
 const PIECE: usize = 64 << 10;
 
@@ -50,6 +50,13 @@ impl Body for Answer {
     }
 }
 
+/// A body over the limit.
+pub(crate) fn too_long(max_body: usize) -> Refusal {
+    let what = format_args!("the body is longer than {max_body} bytes").to_string();
+    let help = "send fewer rows at a time, or ask the operator for a larger --max-body";
+    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "sv-body-size", what, help)
+}
+
 /// The whole body of a request, within the limits.
 ///
 /// # Errors
@@ -60,11 +67,7 @@ pub(crate) async fn collect(
     max_body: usize,
     reserved: &mut Reserved<'_>,
 ) -> Result<Bytes, Refusal> {
-    let too_long = || {
-        let what = format_args!("the body is longer than {max_body} bytes").to_string();
-        let help = "send fewer rows at a time, or ask the operator for a larger --max-body";
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "sv-body-size", what, help).closing()
-    };
+    let too_long = || too_long(max_body).closing();
     if incoming.size_hint().lower() > max_body as u64 {
         return Err(too_long());
     }

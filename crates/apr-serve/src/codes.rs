@@ -1,6 +1,6 @@
 //! The table of the codes of error responses and reloads.
 
-use located_error::Category::{Invalid, Io, Usage};
+use located_error::Category::{Invalid, Io, Usage, Verification};
 use located_error::{Category, Entry};
 
 const BODY: &str = "docs/serve.md has the forms of bodies, `where` in the answer the place";
@@ -51,9 +51,14 @@ pub const TABLE: &[Entry] = &[
         "sv-path",
         Usage,
         "There is nothing at this address of the server.",
-        "there are /predict, /model, /health and /metrics",
+        "there are /predict, /model, /health and /metrics; with an inference key also /private",
     ),
-    entry("sv-method", Usage, "The path does not allow this method.", "POST to /predict, GET the others"),
+    entry(
+        "sv-method",
+        Usage,
+        "The path does not allow this method.",
+        "POST to /predict, GET the others; /private takes both",
+    ),
     entry(
         "sv-query",
         Usage,
@@ -113,6 +118,13 @@ pub const TABLE: &[Entry] = &[
         Usage,
         "The predictions have no form as the columns that the Accept field of a request asks for: weights of terms, or classes of one name.",
         "ask for application/json or application/msgpack",
+    ),
+    entry(
+        "sv-private",
+        Verification,
+        "The server cannot open an encrypted request: it was encrypted to another key or for another session, or it was modified. A session \
+         ends when the server stops.",
+        "encrypt the request again with the session that GET /private says and the key of the model's owner",
     ),
     entry("sv-raw", Invalid, "A raw body does not consist of rows of 32-bit floats.", BODY),
     entry(

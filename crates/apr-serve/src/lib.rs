@@ -38,6 +38,8 @@ mod model;
 #[cfg(feature = "msgpack")]
 mod msgpack;
 mod predict;
+#[cfg(feature = "private")]
+mod private;
 mod raw;
 mod refusal;
 mod request;
@@ -55,6 +57,8 @@ pub use crate::error::{Error, ErrorKind};
 pub use crate::log::Logged;
 pub use crate::model::Model;
 pub use crate::options::{Options, Signals};
+#[cfg(feature = "private")]
+pub use crate::private::Private;
 pub use crate::server::{Handle, Server};
 pub use crate::succession::{Rollback, Signed, Succession};
 pub use crate::watch::{Event, Shape, Watch};

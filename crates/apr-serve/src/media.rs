@@ -1,6 +1,7 @@
 //! Media types of bodies and answers.
 
 use hyper::StatusCode;
+use hyper::header::{self, HeaderMap};
 
 use crate::csv::Header;
 use crate::refusal::Refusal;
@@ -31,6 +32,16 @@ pub(crate) fn accepted() -> String {
 pub(crate) fn refused(what: &str) -> Refusal {
     let help = "the field Accept of this answer lists the types";
     Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "sv-media-type", what, help)
+}
+
+/// Refuses a compressed body.
+pub(crate) fn check_plain(headers: &HeaderMap) -> Result<(), Refusal> {
+    match headers.get(header::CONTENT_ENCODING) {
+        Some(value) if !value.as_bytes().eq_ignore_ascii_case(b"identity") => {
+            Err(refused("the body is compressed"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The format of a body, by its media type.

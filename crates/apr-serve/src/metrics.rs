@@ -19,18 +19,20 @@ pub(crate) enum Endpoint {
     Health,
     Metrics,
     Model,
+    #[cfg_attr(not(feature = "private"), expect(dead_code, reason = "there is no such path"))]
+    Private,
     /// No endpoint, or a request that could not be read.
     Other,
 }
 
-const ENDPOINTS: [&str; 5] = ["predict", "health", "metrics", "model", "other"];
+const ENDPOINTS: [&str; 6] = ["predict", "health", "metrics", "model", "private", "other"];
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// Counters of one thread, separate from those of others to avoid contention.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Counters {
-    requests: [[AtomicU64; 5]; 5],
+    requests: [[AtomicU64; CLASSES.len()]; ENDPOINTS.len()],
     predictions: AtomicU64,
     bytes_in: AtomicU64,
     bytes_out: AtomicU64,

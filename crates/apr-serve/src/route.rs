@@ -17,6 +17,8 @@ use crate::log::{Log, Logged};
 use crate::media::{self, CLASSES, FLOATS, JSON};
 use crate::metrics::{self, Endpoint};
 use crate::predict::{self, Answered};
+#[cfg(feature = "private")]
+use crate::private::{self, Private};
 use crate::refusal::Refusal;
 use crate::request::{AnswerForm, Ask, Form, RawKind};
 use crate::worker::Worker;
@@ -45,6 +47,8 @@ pub(crate) async fn respond(
         "/health" => Endpoint::Health,
         "/metrics" => Endpoint::Metrics,
         "/model" => Endpoint::Model,
+        #[cfg(feature = "private")]
+        "/private" if worker.shared.private.is_some() => Endpoint::Private,
         _ => Endpoint::Other,
     };
     let outcome = match worker.shared.hosts.check(&request) {
@@ -64,9 +68,9 @@ pub(crate) async fn respond(
 }
 
 /// A response, and the number of rows predicted.
-struct Reply {
-    response: Response<Answer>,
-    n_rows: usize,
+pub(crate) struct Reply {
+    pub(crate) response: Response<Answer>,
+    pub(crate) n_rows: usize,
 }
 
 impl From<Response<Answer>> for Reply {
@@ -113,11 +117,13 @@ async fn answer(
             StatusCode::NOT_FOUND,
             "sv-path",
             "not found",
-            "the paths are /predict, /model, /health and /metrics",
+            "the paths are /predict, /model, /health and /metrics; with an inference key also /private",
         )),
         _ if request.method() == Method::OPTIONS => Ok(options(endpoint).into()),
         Endpoint::Predict if request.method() == Method::POST => predict(worker, link, request).await,
         Endpoint::Predict => Err(wrong_method(endpoint)),
+        #[cfg(feature = "private")]
+        Endpoint::Private if request.method() == Method::POST => private::answer(worker, link, request).await,
         _ if request.method() == Method::GET || request.method() == Method::HEAD => {
             Ok(tell(worker, endpoint).into())
         }
@@ -128,16 +134,18 @@ async fn answer(
 fn allowed(endpoint: Endpoint) -> &'static str {
     match endpoint {
         Endpoint::Predict => "POST, OPTIONS",
-        Endpoint::Other => "GET, HEAD, POST, OPTIONS",
+        Endpoint::Other | Endpoint::Private => "GET, HEAD, POST, OPTIONS",
         _ => "GET, HEAD, OPTIONS",
     }
 }
 
 fn wrong_method(endpoint: Endpoint) -> Refusal {
-    let (what, help) = if endpoint == Endpoint::Predict {
-        ("method not allowed: use POST", "POST rows to this path")
-    } else {
-        ("method not allowed: use GET", "GET this path")
+    let (what, help) = match endpoint {
+        Endpoint::Predict => ("method not allowed: use POST", "POST rows to this path"),
+        Endpoint::Private => {
+            ("method not allowed: use GET or POST", "GET the session, POST encrypted requests")
+        }
+        _ => ("method not allowed: use GET", "GET this path"),
     };
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "sv-method", what, help)
 }
@@ -149,7 +157,7 @@ fn options(endpoint: Endpoint) -> Response<Answer> {
     response
 }
 
-fn with_body(content_type: &'static str, body: Vec<u8>) -> Response<Answer> {
+pub(crate) fn with_body(content_type: &'static str, body: Vec<u8>) -> Response<Answer> {
     let mut response = Response::new(Answer::from(body));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
@@ -184,6 +192,10 @@ fn refuse(worker: &Worker, endpoint: Endpoint, refusal: &Refusal) -> Response<An
 fn tell(worker: &Worker, endpoint: Endpoint) -> Response<Answer> {
     let shared = &worker.shared;
     match endpoint {
+        #[cfg(feature = "private")]
+        Endpoint::Private => {
+            with_body(JSON, shared.private.as_ref().map(Private::to_json).unwrap_or_default())
+        }
         Endpoint::Model => with_body(JSON, shared.slot.current().to_json()),
         Endpoint::Metrics => with_body(
             "text/plain; version=0.0.4; charset=utf-8",
@@ -210,31 +222,50 @@ async fn predict(worker: &Worker, link: &Link, request: Request<Incoming>) -> Re
     let end = began + options.request_time;
     let Answered { body, n_rows, raw } = predict::answer(worker, &served, &body, ask, end).await?;
     worker.counters().predicted(n_rows, body.len(), began.elapsed());
-    let Some((kind, n_columns)) = raw else {
-        let response = match ask.answer {
-            AnswerForm::Json => with_body(JSON, body),
-            #[cfg(feature = "msgpack")]
-            AnswerForm::MessagePack => with_body(media::MESSAGE_PACK, body),
-            #[cfg(feature = "arrow")]
-            AnswerForm::Arrow => {
-                let mut response = with_body(media::ARROW, body);
-                if let Ok(tag) = HeaderValue::from_str(&served.tag) {
-                    response.headers_mut().insert(MODEL, tag);
-                }
-                response
-            }
-        };
-        return Ok(Reply { response, n_rows });
-    };
-    let mut response = with_body(if kind == RawKind::Floats { FLOATS } else { CLASSES }, body);
-    response.headers_mut().insert(COLUMNS, HeaderValue::from(n_columns));
+    let media_type = media_type_of(ask, raw.map(|(kind, _)| kind));
+    let mut response = with_body(media_type, body);
+    if let Some((_, n_columns)) = raw {
+        response.headers_mut().insert(COLUMNS, HeaderValue::from(n_columns));
+    }
+    #[cfg(feature = "arrow")]
+    if media_type == media::ARROW
+        && let Ok(tag) = HeaderValue::from_str(&served.tag)
+    {
+        response.headers_mut().insert(MODEL, tag);
+    }
     Ok(Reply { response, n_rows })
+}
+
+/// The media type of an answer.
+pub(crate) const fn media_type_of(ask: Ask, raw: Option<RawKind>) -> &'static str {
+    match (raw, ask.answer) {
+        (Some(RawKind::Floats), _) => FLOATS,
+        (Some(RawKind::Classes), _) => CLASSES,
+        (None, AnswerForm::Json) => JSON,
+        #[cfg(feature = "msgpack")]
+        (None, AnswerForm::MessagePack) => media::MESSAGE_PACK,
+        #[cfg(feature = "arrow")]
+        (None, AnswerForm::Arrow) => media::ARROW,
+    }
 }
 
 /// The requested output.
 fn ask(request: &Request<Incoming>) -> Result<Ask, Refusal> {
     let headers = request.headers();
-    let (mut output, mut n_columns) = (None, columns_of(headers)?);
+    media::check_plain(headers)?;
+    let media_type = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
+    let accept = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    ask_of(request.uri().query().unwrap_or_default(), columns_of(headers)?, media_type, accept)
+}
+
+/// The output that a query and media types request.
+pub(crate) fn ask_of<'v>(
+    query: &str,
+    mut n_columns: Option<usize>,
+    media_type: Option<&str>,
+    accept: impl IntoIterator<Item = &'v str>,
+) -> Result<Ask, Refusal> {
+    let mut output = None;
     let unknown = |part: &str| {
         let what = format_args!("unknown query parameter `{part}`").to_string();
         Refusal::new(
@@ -244,9 +275,7 @@ fn ask(request: &Request<Incoming>) -> Result<Ask, Refusal> {
             "the query parameters are ?proba=true and ?columns=N",
         )
     };
-    for part in
-        request.uri().query().into_iter().flat_map(|query| query.split('&')).filter(|part| !part.is_empty())
-    {
+    for part in query.split('&').filter(|part| !part.is_empty()) {
         match part.split_once('=') {
             Some(("proba", value)) if output.is_none() => {
                 output = Some(match value {
@@ -261,8 +290,7 @@ fn ask(request: &Request<Incoming>) -> Result<Ask, Refusal> {
             _ => return Err(unknown(part)),
         }
     }
-    let form = form(headers, n_columns)?;
-    let accept = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let form = media_type.map_or(Ok(Form::Json), |media_type| media::form(media_type, n_columns))?;
     Ok(Ask { form, answer: media::answer_form(accept), output: output.unwrap_or_default() })
 }
 
@@ -276,14 +304,4 @@ fn columns_of(headers: &HeaderMap) -> Result<Option<usize>, Refusal> {
         let what = "the header apr-columns is not a number of columns";
         Refusal::new(StatusCode::BAD_REQUEST, "sv-query", what, "give a whole number from 1 on")
     })
-}
-
-/// The format of the body, by its headers.
-fn form(headers: &HeaderMap, n_columns: Option<usize>) -> Result<Form, Refusal> {
-    let is_plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
-    if headers.get(header::CONTENT_ENCODING).is_some_and(|value| !is_plain(value)) {
-        return Err(media::refused("the body is compressed"));
-    }
-    let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(Form::Json) };
-    media::form(value.to_str().unwrap_or_default(), n_columns)
 }

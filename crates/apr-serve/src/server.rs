@@ -32,6 +32,8 @@ pub struct Server {
     addr: SocketAddr,
     options: Options,
     log: Option<Log>,
+    #[cfg(feature = "private")]
+    private: Option<crate::private::Private>,
     handle: Handle,
 }
 
@@ -74,7 +76,23 @@ impl Server {
         let (listener, addr) = bound.map_err(|error| {
             Error::from(ErrorKind::Bind { addr: format!("{addr:?}").trim_matches('"').into(), error })
         })?;
-        Ok(Self { listener, addr, options, log: None, handle: Handle::default() })
+        Ok(Self {
+            listener,
+            addr,
+            options,
+            log: None,
+            #[cfg(feature = "private")]
+            private: None,
+            handle: Handle::default(),
+        })
+    }
+
+    /// Answers encrypted requests, too, at `/private`.
+    #[cfg(feature = "private")]
+    #[must_use]
+    pub fn with_private(mut self, private: crate::private::Private) -> Self {
+        self.private = Some(private);
+        self
     }
 
     /// Calls `log` for each request that was answered, from the thread that answered it: what takes long there takes long for clients.
@@ -129,9 +147,14 @@ impl Server {
         mut load: impl FnMut() -> Result<Model, Option<E>>,
         mut report: impl FnMut(Event<'_, E>),
     ) -> Result<(), Error> {
-        let Self { listener, addr, options, log, handle } = self;
         let runtime = runtime().map_err(Error::start)?;
-        let shared = Arc::new(Shared::new(options, addr, log, Slot::new(model)));
+        #[cfg_attr(not(feature = "private"), expect(unused_mut, reason = "nothing is added"))]
+        let mut shared = Shared::new(self.options, self.addr, self.log, Slot::new(model));
+        #[cfg(feature = "private")]
+        {
+            shared.private = self.private;
+        }
+        let (shared, listener, handle) = (Arc::new(shared), self.listener, self.handle);
         let mut signals = {
             let _entered = runtime.enter();
             SignalStreams::new(shared.options.signals).map_err(Error::start)?

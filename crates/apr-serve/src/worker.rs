@@ -27,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) hosts: Hosts,
     pub(crate) log: Option<Log>,
     pub(crate) slot: Slot,
+    #[cfg(feature = "private")]
+    pub(crate) private: Option<crate::private::Private>,
     pub(crate) counters: Vec<Counters>,
     pub(crate) rare: Rare,
     pub(crate) connections: Connections,
@@ -46,6 +48,8 @@ impl Shared {
             options,
             log,
             slot,
+            #[cfg(feature = "private")]
+            private: None,
             counters,
             rare: Rare::default(),
             start: Instant::now(),

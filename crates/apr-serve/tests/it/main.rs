@@ -13,6 +13,8 @@ mod endpoints;
 mod hostile;
 mod messages;
 mod models;
+#[cfg(feature = "private")]
+mod private;
 mod reload;
 mod scanner;
 mod stopping;
