@@ -10,7 +10,9 @@ use std::path::Path;
 #[cfg(feature = "remote")]
 pub(crate) use self::repository::{Listed, Repository, whole};
 #[cfg(feature = "remote")]
-pub(crate) use self::session::{Remote, RemoteArgs, finish, other_digest, place, start, without_queries};
+pub(crate) use self::session::{
+    Remote, RemoteArgs, client, finish, other_digest, place, start, without_queries,
+};
 use crate::terminal::suggest;
 
 /// Whether FILE is a URL.

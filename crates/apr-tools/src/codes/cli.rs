@@ -54,6 +54,13 @@ codes! {
         "The password cannot be used: it is empty, was typed in two ways, is longer than a terminal's line, or its file has \
          more than one line. Nothing was made or opened with it."
         => "give one line of 1 to 4,095 bytes; without an option it is asked for at the terminal";
+    CODE_INFERENCE_KEY = "cli-inference-key" (Verification),
+        "The key for encrypted requests is not the one that it must be: the served model is bound to another one, or the server has \
+         another one, or none that a signer vouches for."
+        => "use the key that the owner of the model signed; `apr sign MODEL --inside --inference-key KEY` binds a model to a key";
+    CODE_SERVICE = "cli-service" (Io),
+        "The server of --private did not answer as `apr serve` does."
+        => "check the address, and that the server was started with --inference-key";
     CODE_SECRET_ARGUMENT = "cli-secret-argument" (Usage),
         "A secret key stands in the command line, where every user of the machine can read it and the shell's history keeps it. \
          No command takes one there."

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use apr_crypto::inference::service::SIGNED_KEY_COMMENT;
 use apr_crypto::{Argon2Cost, OsRandom, PublicKey, RecipientSecret, SecretKey, SigningKey, p256};
 use clap::ValueEnum;
 use serde::Serialize;
@@ -27,15 +28,16 @@ const AFTER_HELP: &str = "FILE is created for its owner alone (mode 0600) and ne
     without it, what was encrypted for it stays closed.\n\n\
     Examples:\n  apr keygen encrypt -o my.key --comment 'Alice, laptop'\n  \
     apr keygen sign -o team.key --password-file password.txt\n  \
-    apr keygen sign -o imported.key --from ed25519.pem\n\n\
+    apr keygen sign -o imported.key --from ed25519.pem\n  \
+    apr keygen inference -o owner.key\n\n\
     Exit codes: 0 success, 2 a file exists or the password cannot be used, 3 not a key of that kind (--from), 4 \
     others can read it, 5 I/O.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// encrypt: a recipient's key (X25519); sign: a signer's key (Ed25519); sign-p256: one for model signatures of files and
-    /// folders (ECDSA over P-256, as PEM).
+    /// encrypt: a recipient's key (X25519); inference: the same for encrypted requests to a model; sign: a signer's key (Ed25519);
+    /// sign-p256: one for model signatures of files and folders (ECDSA over P-256, as PEM).
     #[arg(value_name = "KIND")]
     kind: Kind,
     /// The new secret file; the public key goes to FILE.pub.
@@ -57,6 +59,7 @@ pub(crate) struct Args {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
     Encrypt,
+    Inference,
     Sign,
     #[value(name = SIGN_P256)]
     SignP256,
@@ -132,6 +135,13 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         is_locked,
     };
     print(path, &public_path, &made, console)?;
+    if args.kind == Kind::Inference {
+        let public = escape::path(&public_path);
+        console.remark(format_args!(
+            "next: `apr sign MODEL --inside --inference-key {public} --key SIGNER -o OUT` binds a model to the key, and \
+             `apr sign {public} --key SIGNER --comment '{SIGNED_KEY_COMMENT}'` lets `apr serve` offer the key signed"
+        ));
+    }
     Ok(Exit::Success)
 }
 

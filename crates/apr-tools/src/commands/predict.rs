@@ -2,6 +2,7 @@
 
 mod answer;
 mod output;
+mod private;
 pub(crate) mod report;
 pub(crate) mod rows;
 mod similar;
@@ -15,6 +16,7 @@ use apr_models::{AnyModel, InputKind, OutputKind, Predictions};
 
 use self::answer::Asked;
 use self::output::Form;
+use self::private::PrivateArgs;
 use self::report::Report;
 use self::similar::{Answers, Question, SimilarArgs};
 use crate::args::{CompatArg, ForceArg, PayloadArgs};
@@ -38,9 +40,12 @@ const AFTER_HELP: &str = "If the model knows the names of its features and the t
     With --signer, --trusted-keys or --any-signer, the signature is verified before anything else of the model \
     is looked at; an encrypted model needs --identity or a password. With --key, the signature beside the model \
     is verified; the model is copied to a temporary file for that, and read from there.\n\n\
+    With --private, TABLE (.csv, .json or .arrow) is encrypted and sent to a server of the model, and the answer is decrypted; the key to \
+    encrypt to is signed by --signer, in MODEL or at the server, or given with --inference-key.\n\n\
     Examples:\n  apr predict model.apr --input rows.csv\n  \
     apr predict model.apr -i rows.csv --json\n  \
-    apr predict sold.apr -i rows.csv --identity buyer.key --signer maker.key.pub\n\n\
+    apr predict sold.apr -i rows.csv --identity buyer.key --signer maker.key.pub\n  \
+    apr predict --private http://127.0.0.1:8080 --signer maker.key.pub -i rows.csv\n\n\
     Exit codes: 0 success, 2 it predicts nothing, 3 invalid model or table, 4 corrupted, not \
     verified or not decrypted, 5 I/O, 6 another format, or encrypted and no key given.";
 
@@ -48,8 +53,8 @@ const AFTER_HELP: &str = "If the model knows the names of its features and the t
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// A model in a file of any format, or a sealed file of one; `-` for standard input.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
+    #[arg(value_name = "MODEL", required_unless_present = "private")]
+    model: Option<PathBuf>,
     #[arg(short = 'i', long = "input", value_name = "TABLE", help = tables::TABLE_OR_LINES)]
     rows: PathBuf,
     /// Write the predictions to this file instead of standard output; .jsonl, .parquet, .arrow and .arrows name its format.
@@ -61,6 +66,8 @@ pub(crate) struct Args {
     /// For models of text: read a table, and take the texts from this column.
     #[arg(long, value_name = "COLUMN")]
     column: Option<String>,
+    #[command(flatten)]
+    private: PrivateArgs,
     #[command(flatten)]
     similar: SimilarArgs,
     #[command(flatten)]
@@ -137,7 +144,11 @@ impl LoadArgs {
 ///
 /// If the model cannot be loaded or predicts nothing, the table does not fit it, or the output cannot be written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
-    let Args { model: model_path, rows: rows_path, dialect, .. } = args;
+    if let Some(url) = &args.private.private {
+        return private::run(args, url, console);
+    }
+    let Args { rows: rows_path, dialect, .. } = args;
+    let Some(model_path) = &args.model else { return Err(Failure::new(CODE_USAGE, "MODEL is missing")) };
     let destination = match &args.output {
         Some(path) if path.as_os_str() != "-" => Destination::File(path.clone()),
         _ => Destination::Stdout,

@@ -1,12 +1,14 @@
 //! `apr serve`: serves a model over HTTP.
 
+mod private;
+
 use alloc::borrow::Cow;
 use alloc::rc::Rc;
 use core::time::Duration;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use apr_crypto::Trust;
+use apr_crypto::{RecipientPublic, Trust};
 use apr_serve::{Event, Logged, Options, Server, Shape, Signals, Signed, Succession, Watch};
 use clap::value_parser;
 use serde::Serialize;
@@ -32,8 +34,11 @@ const AFTER_HELP: &str = "POST /predict takes {\"rows\": [[1, 2], [3, 4]]} or {\
     progress finish.\n\n\
     With --signer, --trusted-keys or --any-signer, the signature is verified before anything else of the model \
     is looked at, at the start and at every reload. With --signer or --trusted-keys, a new file must also have a later signed creation time than the old one, and the same model name.\n\n\
+    With --inference-key, POST /private answers encrypted requests: docs/private-inference.md. A model that is bound to another key is \
+    refused.\n\n\
     Examples:\n  apr serve model.apr\n  apr serve model.apr --addr 0.0.0.0:8080 --threads 4 --max-rows 1000\n  \
-    apr serve sold.apr --identity buyer.key --signer maker.key.pub\n\n\
+    apr serve sold.apr --identity buyer.key --signer maker.key.pub\n  \
+    apr serve made.apr --signer maker.key.pub --inference-key owner.key\n\n\
     Exit codes: 0 stopped by a signal, 2 it predicts nothing, 3 invalid model, 4 corrupted, not verified or \
     not decrypted, 5 I/O, an address in use among it, 6 another format, or encrypted and no key given.";
 
@@ -79,6 +84,9 @@ pub(crate) struct Args {
     /// Let a new file signed by a trusted key be older than the old one, or of another model.
     #[arg(long)]
     allow_rollback: bool,
+    /// Answer also requests encrypted to this secret key (`apr keygen inference`), at /private; KEYFILE.pub and KEYFILE.pub.minisig are offered to clients if they exist.
+    #[arg(long, value_name = "KEYFILE")]
+    inference_key: Option<PathBuf>,
     #[command(flatten)]
     compat: CompatArg,
     #[command(flatten)]
@@ -173,7 +181,13 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         watch.succession = Succession::MayRollBack;
     }
     let detached = args.detached.load()?;
-    let load = |console: &Console| load(path, &rules, &keys, detached.as_ref(), console);
+    let private =
+        args.inference_key.as_deref().map(|path| private::load(path, &args.keys.key_password)).transpose()?;
+    let (private, bound) = private.unzip();
+    let load = |console: &Console| {
+        let required = Required { keys: &keys, detached: detached.as_ref(), inference_key: bound.as_ref() };
+        load(path, &rules, &required, console)
+    };
     let model = load(console)?;
     let addr = match args.port {
         Some(port) => format!("127.0.0.1:{port}"),
@@ -187,6 +201,9 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     })?;
     if console.is_verbose() {
         server = server.with_log(log);
+    }
+    if let Some(private) = private {
+        server = server.with_private(private);
     }
     let handle = server.handle();
     interruption::take_over(move |asked| match asked {
@@ -229,14 +246,21 @@ fn log(logged: Logged<'_>) {
         io::stderr().write_all(format!("{method} {target} {status} {micros} us {n_rows} rows\n").as_bytes());
 }
 
+/// What opens a model, and what is required of it, at the start and at every reload.
+struct Required<'r> {
+    keys: &'r Rc<Keys>,
+    detached: Option<&'r Detached>,
+    inference_key: Option<&'r RecipientPublic>,
+}
+
 /// The model of a file, verified and opened with the keys.
 fn load(
     path: &Path,
     rules: &Rules,
-    keys: &Rc<Keys>,
-    detached: Option<&Detached>,
+    required: &Required<'_>,
     console: &Console,
 ) -> Result<apr_serve::Model, Failure> {
+    let Required { keys, detached, inference_key } = *required;
     if is_url(path) {
         return Err(Failure::not_remote(path));
     }
@@ -244,7 +268,11 @@ fn load(
     tell_cost(&source, console)?;
     let opened = Model::of_content(source, rules)?;
     let is_signed = matches!(keys.trusted().trust(), Trust::Key(_) | Trust::AnyOf(_));
-    let metadata = if is_signed { Some(opened.as_apr_v1_metadata()?) } else { None };
+    let metadata =
+        if is_signed || inference_key.is_some() { Some(opened.as_apr_v1_metadata()?) } else { None };
+    if let (Some(metadata), Some(key)) = (&metadata, inference_key) {
+        private::check(metadata, key).map_err(|failure| failure.in_file(path))?;
+    }
     // A folder has no digest; a file of shards has one, its index.
     let digest = opened.path().is_file().then(|| sha256(opened.path(), |_| ())).transpose()?;
     // Of a verified copy nothing more is told: whatever is at the path by now was not verified.
@@ -259,7 +287,7 @@ fn load(
     if let Some(names) = known.classes {
         model = model.with_classes(names);
     }
-    if let Some(metadata) = metadata {
+    if let Some(metadata) = metadata.filter(|_| is_signed) {
         let created_at = metadata.created_at_unix();
         model = model.with_signed(Signed { name: metadata.model_name, created_at });
     }

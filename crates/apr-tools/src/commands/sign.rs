@@ -53,7 +53,8 @@ const AFTER_HELP: &str = "A minisign signature is of one file. A model signature
     look for it. It covers header, metadata and payload.\n\n\
     Examples:\n  apr sign model.safetensors --key publisher.key --comment 'version 1.2'\n  \
     apr sign checkpoint --key publisher.pem\n  \
-    apr sign model.apr --inside -o signed.apr --key publisher.key\n\n\
+    apr sign model.apr --inside -o signed.apr --key publisher.key\n  \
+    apr sign owner.key.pub --key publisher.key --comment 'apr inference key'\n\n\
     Exit codes: 0 success, 2 SIG exists or does not fit the key, 3 no key or nothing to sign, 4 a symbolic link in the \
     folder, or signed already, 5 I/O, 6 no place for a signature inside, or encrypted.";
 
@@ -73,6 +74,9 @@ pub(crate) struct Args {
     /// Write the .apr model of version 1 with the signature in it, to the file of -o; the key is Ed25519.
     #[arg(long, conflicts_with_all = ["format", "comment", "ignore", "shard_size"])]
     inside: bool,
+    /// With --inside: bind the model to this public key for encrypted requests (`apr keygen inference`); the key itself, or its file.
+    #[arg(long, value_name = "KEY-OR-FILE", requires = "inside")]
+    inference_key: Option<PathBuf>,
     /// What the signature has to be; a key of the other kind is refused.
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,

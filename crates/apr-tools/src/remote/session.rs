@@ -130,7 +130,12 @@ pub(crate) fn finish(console: &Console) {
     }
 }
 
-fn client() -> Result<Arc<Client>, Failure> {
+/// The client of this run.
+///
+/// # Errors
+///
+/// If the environment does not allow requests.
+pub(crate) fn client() -> Result<Arc<Client>, Failure> {
     SESSION.with_borrow_mut(|session| {
         if let Some(client) = &session.client {
             return Ok(Arc::clone(client));

@@ -70,11 +70,7 @@ impl KeysArgs {
     /// If the key file cannot be read or unlocked, or holds another kind of key; if there is no password.
     pub(crate) fn load_identity(&self, file: &Path) -> Result<Identity, Failure> {
         match &self.identity.identity {
-            Some(path) => {
-                let AnySecretKey { key, .. } = load_secret(path, &self.key_password)?;
-                let secret = key.into_recipient().map_err(|error| Failure::from(error).in_file(path))?;
-                Ok(Identity::Recipient(secret))
-            }
+            Some(path) => load_identity(path, &self.key_password),
             None => {
                 self.identity.password.read(&file.to_string_lossy(), Purpose::Open).map(Identity::Password)
             }
@@ -169,7 +165,7 @@ impl RecipientArgs {
 pub(crate) fn load_recipients(keys_or_files: &[PathBuf]) -> Result<Vec<RecipientPublic>, Failure> {
     let (mut keys, mut seen) = (Vec::new(), BTreeSet::new());
     for path in keys_or_files {
-        let key = load_public(path)?.key.into_recipient().map_err(|error| named(error, path))?;
+        let key = load_recipient(path)?;
         if !seen.insert(*key.as_bytes()) {
             let what = format!("the recipient {} is given twice", key.fingerprint());
             return Err(Failure::new(CODE_USAGE, what).help("name each recipient once"));
@@ -177,6 +173,15 @@ pub(crate) fn load_recipients(keys_or_files: &[PathBuf]) -> Result<Vec<Recipient
         keys.push(key);
     }
     Ok(keys)
+}
+
+/// The public key of one recipient.
+///
+/// # Errors
+///
+/// If it cannot be read or is of another kind.
+pub(crate) fn load_recipient(key_or_file: &Path) -> Result<RecipientPublic, Failure> {
+    load_public(key_or_file)?.key.into_recipient().map_err(|error| named(error, key_or_file))
 }
 
 /// The fingerprint of a recipient: the fingerprint itself, or that of a public key.
@@ -189,8 +194,7 @@ pub(crate) fn load_fingerprint(word: &Path) -> Result<Fingerprint, Failure> {
     if let Some(Ok(fingerprint)) = fingerprint {
         return Ok(fingerprint);
     }
-    let key = load_public(word)?.key.into_recipient().map_err(|error| named(error, word))?;
-    Ok(key.fingerprint())
+    Ok(load_recipient(word)?.fingerprint())
 }
 
 /// An error about a key given as KEY-OR-FILE.
@@ -291,6 +295,16 @@ impl SigningArgs {
     pub(crate) fn load(&self) -> Result<Option<SigningKey>, Failure> {
         self.sign.as_deref().map(|path| load_signing(path, &self.key_password)).transpose()
     }
+}
+
+/// The secret key of a recipient in a file.
+///
+/// # Errors
+///
+/// If the file cannot be read or unlocked, or holds another kind of key.
+pub(crate) fn load_identity(path: &Path, password: &KeyPasswordArgs) -> Result<Identity, Failure> {
+    let AnySecretKey { key, .. } = load_secret(path, password)?;
+    key.into_recipient().map(Identity::Recipient).map_err(|error| Failure::from(error).in_file(path))
 }
 
 /// The signing key in a file.

@@ -56,6 +56,9 @@ pub(crate) fn examples(help: &str) -> Vec<String> {
 }
 
 #[cfg(unix)]
+/// A server of encrypted requests.
+const PRIVATE: [&str; 4] = ["serve", "made.apr", "--any-signer", "--inference-key=owner.key"];
+
 #[test]
 fn examples_of_all_help_pages_run() {
     let algorithms = algorithms();
@@ -72,6 +75,17 @@ fn examples_of_all_help_pages_run() {
     for page in pages.chain(algorithms.iter().map(|name| vec!["train", name, "--help"])).chain(nested) {
         let sandbox = Sandbox::with_models();
         crate::checkpoints::add_run(&sandbox);
+        if ["predict", "serve", "sign"].contains(&page[0]) {
+            for line in [
+                "apr keygen inference -o owner.key",
+                "apr sign owner.key.pub --key maker.key --comment 'apr inference key'",
+            ] {
+                assert_eq!(sandbox.shell(line).exit, 0);
+            }
+            if page[0] == "sign" {
+                std::fs::remove_file(sandbox.path("owner.key.pub.minisig")).unwrap();
+            }
+        }
         if page[0] == "compatible" {
             sandbox.write("new.apr", &sandbox.read("model.apr"));
         }
@@ -98,6 +112,11 @@ fn examples_of_all_help_pages_run() {
                 let words: Vec<&str> = words.iter().map(String::as_str).collect();
                 assert_eq!(Serving::start(&sandbox, &words).get("/health").0, 200, "{example}");
                 continue;
+            }
+            let mut example = example;
+            let server = example.contains("--private").then(|| Serving::start(&sandbox, &PRIVATE));
+            if let Some(server) = &server {
+                example = example.replace("http://127.0.0.1:8080", &server.url());
             }
             let ran = sandbox.shell(&example);
             assert_eq!(ran.exit, 0, "{example}\n{}{}", ran.stdout, ran.stderr);

@@ -40,6 +40,8 @@ mod outputs;
 #[cfg(target_os = "linux")]
 mod passwords;
 mod pipelines;
+#[cfg(all(unix, feature = "remote"))]
+mod private;
 mod protection;
 mod quantize;
 mod quantized_models;

@@ -40,6 +40,10 @@ impl Serving {
         Self { child, address }
     }
 
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     fn http(&self, request: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let len = body.len();
@@ -69,7 +73,7 @@ impl Serving {
     }
 
     /// Waits until `/metrics` has this line.
-    fn wait_for(&self, line: &str) {
+    pub(crate) fn wait_for(&self, line: &str) {
         while !self.get("/metrics").1.lines().any(|found| found == line) {
             sleep(Duration::from_millis(10));
         }

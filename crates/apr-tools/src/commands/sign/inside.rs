@@ -8,7 +8,7 @@ use super::{Args, Made, SignReport};
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::output::{Destination, Output, Run};
 use crate::report;
-use crate::secrets::{Signer, load_signer, refuse_shared_stdin};
+use crate::secrets::{Signer, load_recipient, load_signer, refuse_shared_stdin};
 use crate::terminal::Console;
 use crate::whole_file;
 
@@ -41,10 +41,14 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
                 .because("a P-256 key makes model signatures, which are files of their own"));
         }
     };
+    let inference_key = args.inference_key.as_deref().map(load_recipient).transpose()?;
     let source = whole_file::source(path, "`apr sign` without --inside signs files of every format")?;
     let rules = args.payload.apply(args.compat.rules());
     let bytes = whole_file::read(&source, &rules, Trust::NoSignature, console)?;
-    let model = whole_file::open_plain(&bytes, &source, &rules).map_err(already_protected)?;
+    let mut model = whole_file::open_plain(&bytes, &source, &rules).map_err(already_protected)?;
+    if let Some(key) = &inference_key {
+        model.metadata.set_inference_key(key);
+    }
     let was_signed =
         inspect_bytes_with(&bytes, &rules.with_unchecked_signatures().apr).is_ok_and(|info| info.signed);
     drop(bytes);
