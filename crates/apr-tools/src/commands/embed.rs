@@ -16,6 +16,7 @@ use durable_file::StagedDir;
 use serde::Serialize;
 
 use self::answer::Answer;
+use self::file::MAX_LEN;
 pub(crate) use self::file::{Format, ModelFile, Signature};
 use self::project::{Checkout, Optimize, Project, Shape};
 use crate::args::DryRunArg;
@@ -24,7 +25,7 @@ use crate::input::{Model, NamedModel, Rules};
 use crate::output::{self, Overwrite, Run};
 use crate::report::{self, OneLine, Report};
 use crate::sealed_file::is_sealed;
-use crate::secrets::{HEADING, Keys, load_trusted};
+use crate::secrets::{HEADING, KeyPasswordArgs, Keys, load_identity, load_trusted};
 use crate::terminal::Console;
 use crate::terminal::escape::{self, Visible};
 use crate::{commands::predict, terminal::human};
@@ -33,7 +34,8 @@ const AFTER_HELP: &str = "The program answers its arguments, or the lines of its
     separated by commas, or a text. The model is checked when the program starts. A test of the project compares \
     its answers with those recorded now.\n\n\
     With --signer the program verifies the signature with that key, which it carries, before it uses the model. An \
-    encrypted model is refused: its key would have to be in the program.\n\n\
+    encrypted model is refused: its key would have to be in the program. A sealed file is verified (--signer) and decrypted (--identity) now, and \
+    the program contains what is inside.\n\n\
     With --serve the program is an HTTP service on the address of its argument, as `apr serve` is one for any model.\n\n\
     Examples:\n  apr embed model.apr -o house-prices --crates checkout\n  \
     apr embed made.apr --signer maker.key.pub --opt speed -o prices --crates checkout --dry-run\n\n\
@@ -43,7 +45,7 @@ const AFTER_HELP: &str = "The program answers its arguments, or the lines of its
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// An .apr model, or a .safetensors or .apr file with the tensors of one.
+    /// An .apr model, a .safetensors or .apr file with the tensors of one, or a sealed file of one of these.
     #[arg(value_name = "MODEL")]
     input: PathBuf,
     /// Folder of the project; it must not exist, and is created atomically.
@@ -67,6 +69,11 @@ pub(crate) struct Args {
     /// Require a signature by this public key: the key itself, or its file.
     #[arg(long, value_name = "KEY-OR-FILE", help_heading = HEADING)]
     signer: Option<PathBuf>,
+    /// Open a sealed file with this secret key of a recipient; the program contains what is inside, decrypted.
+    #[arg(long, value_name = "KEYFILE", help_heading = HEADING)]
+    identity: Option<PathBuf>,
+    #[command(flatten)]
+    key_password: KeyPasswordArgs,
     /// Use a signed .apr file without verifying its signature.
     #[arg(long)]
     allow_unverified: bool,
@@ -114,7 +121,12 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
             .in_file(folder)
             .help("choose the name of a new folder"));
     }
-    refuse_sealed(path)?;
+    let is_sealed = is_sealed(path);
+    if args.identity.is_some() && !is_sealed {
+        return Err(Failure::new(CODE_USAGE, "--identity is for sealed files").in_file(path).help(
+            "an encrypted .apr file is decrypted first: `apr decrypt MODEL -o OUT --identity KEYFILE`",
+        ));
+    }
     let mut rules = Rules::STRICT;
     if args.allow_unverified {
         rules = rules.with_unchecked_signatures();
@@ -124,9 +136,19 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         Trusted::AnyOf(keys) => keys.iter().map(|(_, key)| *key).next(),
         Trusted::NoSignature | Trusted::Anyone => None,
     };
-    let opened = Model::open_content(path, &rules, &Rc::new(Keys::of_signers(trusted)));
-    let known = opened.and_then(Model::named).map_err(not_encrypted)?;
-    let file = ModelFile::read(path, &known, signer)?;
+    let mut keys = Keys::of_signers(trusted);
+    if let Some(identity) = &args.identity {
+        keys = keys.with_identity(load_identity(identity, &args.key_password)?);
+    }
+    let opened = Model::open_content(path, &rules, &Rc::new(keys));
+    let opened = opened.map_err(if is_sealed { sealed_without_key } else { not_encrypted })?;
+    // Its signature covers the sealed file, which the program does not contain.
+    let inside = if is_sealed { Some(opened.content(MAX_LEN)?) } else { None };
+    let known = opened.named().map_err(not_encrypted)?;
+    let file = match inside {
+        Some(bytes) => ModelFile::new(bytes, path, &known, None)?,
+        None => ModelFile::read(path, &known, signer)?,
+    };
     let name = program_name(args.name.as_ref(), path)?;
     let shape = if args.serve { Shape::Service } else { Shape::Lines };
     if shape == Shape::Service {
@@ -142,6 +164,9 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         write(folder, &project, &known, console)?;
     }
     print(&project, path, folder, run, console)?;
+    if is_sealed {
+        console.remark("the program contains the decrypted model: keep it as secret as the model");
+    }
     Ok(Exit::Success)
 }
 
@@ -178,19 +203,14 @@ pub(crate) fn check_predicts(known: &NamedModel) -> Result<(), Failure> {
     Answer::of(known).map(|_| ())
 }
 
-/// Refuses a sealed file: the program would carry it as it is.
-///
-/// # Errors
-///
-/// If the file is one.
-pub(crate) fn refuse_sealed(path: &Path) -> Result<(), Failure> {
-    if !is_sealed(path) {
-        return Ok(());
+/// Adds help for a sealed file that does not open.
+fn sealed_without_key(failure: Failure) -> Failure {
+    match failure.code() {
+        "ac-encrypted" => failure.help(
+            "open it with --identity KEYFILE: the program contains the decrypted model then, and is as secret as it",
+        ),
+        _ => failure,
     }
-    Err(Failure::new(CODE_FOREIGN_FORMAT, "no program is written around a sealed file").in_file(path).help(
-        "a program that opens it would carry its key, for anyone to find: `apr open` it first, and keep the program as \
-         secret as the model; `apr serve` serves a sealed file as it is",
-    ))
 }
 
 /// Adds help for a model that needs a key.

@@ -13,9 +13,10 @@ use serde::Serialize;
 
 use self::measured::{Estimate, Measured, Program};
 use crate::commands::embed::{self, Format, Signature};
-use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::error::{CODE_FOREIGN_FORMAT, CODE_USAGE, Exit, Failure};
 use crate::input::{Model, Rules};
 use crate::report::{self, Fields, Report};
+use crate::sealed_file::is_sealed;
 use crate::secrets::Keys;
 use crate::terminal::Console;
 use crate::terminal::escape;
@@ -96,7 +97,14 @@ fn of_model(path: &Path, measured: &Measured<'_>, console: &mut Console) -> Resu
     if path.as_os_str() == "-" {
         return Err(Failure::new(CODE_USAGE, "the model must be a file"));
     }
-    embed::refuse_sealed(path)?;
+    if is_sealed(path) {
+        return Err(Failure::new(
+            CODE_FOREIGN_FORMAT,
+            "the size of a program around a sealed file is not estimated",
+        )
+        .in_file(path)
+        .help("`apr open` it, and name what was inside"));
+    }
     let rules = Rules::STRICT.with_unchecked_signatures();
     let opened = Model::open_content(path, &rules, &Rc::new(Keys::default()));
     let known = opened.and_then(Model::named).map_err(embed::not_encrypted)?;

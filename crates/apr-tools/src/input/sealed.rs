@@ -4,6 +4,7 @@ use alloc::rc::Rc;
 use std::path::Path;
 
 use model_file::{ErrorKind, OpenOptions};
+use read_at::ReadAt as _;
 
 use super::{Format, Model, Rules, Source};
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
@@ -30,6 +31,26 @@ impl Model {
             Format::Sealed => Self::of_sealed(source, rules),
             _ => Self::from_source(source, rules),
         }
+    }
+
+    /// All bytes of the file, or of the file inside a sealed one.
+    ///
+    /// # Errors
+    ///
+    /// If there are more than `max_len`, or they cannot be read.
+    pub(crate) fn content(&self, max_len: u64) -> Result<Vec<u8>, Failure> {
+        let content = self.file.content();
+        let len = usize::try_from(content.total_len()).ok().filter(|&len| len as u64 <= max_len);
+        let mut bytes = Vec::new();
+        let reserved = len.is_some_and(|len| bytes.try_reserve_exact(len).is_ok());
+        let Some(len) = len.filter(|_| reserved) else {
+            let what =
+                format!("the file inside has {} bytes, expected at most {max_len}", content.total_len());
+            return Err(Failure::new("df-too-large", what).in_file(self.label()));
+        };
+        bytes.resize(len, 0);
+        let read = content.read_exact_at(0, &mut bytes).map_err(model_file::Error::from);
+        read.map_err(|error| self.source.failure_of(error)).map(|()| bytes)
     }
 
     /// Opens the model inside a sealed file with the keys of its source. Each byte that is used is decrypted and verified where it is

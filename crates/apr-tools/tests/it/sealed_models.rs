@@ -114,6 +114,43 @@ fn a_sealed_model_is_served() {
     }
 }
 
+/// What is embedded is what was sealed, after its signature was verified.
+#[test]
+fn a_sealed_model_is_embedded_with_its_keys() {
+    let (sandbox, _) = with_formats();
+    let embed = |args: &[&str]| {
+        sandbox.json(
+            &[&["embed", "order.sealed", "-o", "p", "--crates", "checkout", "--dry-run"], args].concat(),
+        )
+    };
+    for file in ["model.apr", "plain.safetensors", "second.apr"] {
+        seal(&sandbox, file, &["--recipient", "buyer.key.pub", "--sign", "maker.key"]);
+        for (keys, exit, expected) in [
+            (&[][..], 4, "ac-signed"),
+            (&["--allow-unverified"], 4, "ac-signed"),
+            (&["--signer", "maker.key.pub"], 6, "ac-encrypted"),
+            (&["--identity", "buyer.key"], 4, "ac-signed"),
+            (&["--signer", "owner.key.pub", "--identity", "buyer.key"], 4, "ac-untrusted-signer"),
+        ] {
+            if keys.contains(&"owner.key.pub") && !sandbox.path("owner.key").exists() {
+                assert_eq!(sandbox.run(&["keygen", "sign", "-o", "owner.key"]).exit, 0);
+            }
+            let (found, value) = embed(keys);
+            assert_eq!((found, code(&value)), (exit, expected), "{keys:?} {value}");
+        }
+        let project = ["embed", "order.sealed", "-o", "p", "--crates", "checkout"];
+        let ran = sandbox.run(&[&project[..], &BUYER].concat());
+        assert_eq!(ran.exit, 0, "{}", ran.stderr);
+        assert!(ran.stderr.contains("contains the decrypted model"), "{}", ran.stderr);
+        assert_eq!(sandbox.read("p/model.apr"), sandbox.read(file), "{file}");
+        std::fs::remove_dir_all(sandbox.path("p")).unwrap();
+    }
+    let (exit, value) =
+        sandbox.json(&["embed", "sold.apr", "-o", "p", "--identity", "buyer.key", "--crates", "checkout"]);
+    assert_eq!((exit, code(&value)), (2, "cli-usage"));
+    assert!(value["error"]["help"].as_str().unwrap().contains("apr decrypt"), "{value}");
+}
+
 #[test]
 fn commands_that_open_no_sealed_file_name_it_and_the_way_through() {
     let sandbox = Sandbox::with_models();
@@ -125,7 +162,6 @@ fn commands_that_open_no_sealed_file_name_it_and_the_way_through() {
         (&["convert", "model.sealed", "out.safetensors"], 6),
         (&["quantize", "model.sealed", "--type", "q8_0", "-o", "out.gguf"], 6),
         (&["shard", "model.sealed", "-o", "out", "--max-size", "1MB"], 6),
-        (&["embed", "model.sealed", "-o", "out", "--crates", "."], 6),
         (&["size", "model.sealed"], 6),
     ] {
         let ran = sandbox.run(args);

@@ -11,7 +11,7 @@ use crate::error::{CODE_FOREIGN_FORMAT, Failure};
 use crate::input::NamedModel;
 
 /// Longest file that is taken: the compiler reads it as a whole.
-const MAX_LEN: u64 = 1 << 30;
+pub(super) const MAX_LEN: u64 = 1 << 30;
 
 /// A model's file.
 #[derive(Debug)]
@@ -51,7 +51,20 @@ impl ModelFile {
         known: &NamedModel,
         signer: Option<VerifyingKey>,
     ) -> Result<Self, Failure> {
-        let bytes = durable_file::read(path, MAX_LEN)?;
+        Self::new(durable_file::read(path, MAX_LEN)?, path, known, signer)
+    }
+
+    /// The same of bytes that were read.
+    ///
+    /// # Errors
+    ///
+    /// If the file is of a format that no small program reads.
+    pub(super) fn new(
+        bytes: Vec<u8>,
+        path: &Path,
+        known: &NamedModel,
+        signer: Option<VerifyingKey>,
+    ) -> Result<Self, Failure> {
         let in_file = |failure: Failure| failure.in_file(path);
         let kind = FileKind::of(&bytes).expected();
         if kind != ModelFormat::AprV1 {
