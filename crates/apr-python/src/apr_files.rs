@@ -4,7 +4,7 @@
 
 mod answers;
 pub(crate) mod inspect;
-mod keys;
+pub(crate) mod keys;
 pub(crate) mod load;
 mod loaded;
 mod method;

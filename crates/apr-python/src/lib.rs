@@ -25,6 +25,7 @@ mod opened;
 mod options;
 mod packed;
 mod pipeline;
+mod private;
 mod program;
 mod range_file;
 mod safe_open;
@@ -63,6 +64,8 @@ mod _native {
     use crate::model_tensors::{ModelTensors, format_of_file};
     #[pymodule_export]
     use crate::pipeline::build_pipeline;
+    #[pymodule_export]
+    use crate::private::{PrivateRequest, inference_key, private_request};
     #[pymodule_export]
     use crate::program::run_cli;
     #[pymodule_export]

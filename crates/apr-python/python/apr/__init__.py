@@ -3,7 +3,7 @@
 `apr.safetensors` reads and writes safetensors files; it has the names, arguments and results of the package `safetensors` and
 takes its place by one changed import. `open` gives the tensors of a file of any format, `convert` writes another format, `scan`
 says what loading a file would run, and `torch.load` reads checkpoints without unpickling. `load`, `save` and `inspect` are for
-`.apr` files: models that predict; `seal` and `open_sealed` for files whose tensors are decrypted and verified one by one; `gguf`
+`.apr` files: models that predict; `private_predict` sends rows encrypted to the owner of a model; `seal` and `open_sealed` for files whose tensors are decrypted and verified one by one; `gguf`
 for GGUF files; `jobs` for a command over many files; `quantize` for models in fewer bits; `structures` for nested data; `sklearn` for models of scikit-learn. Importing
 `apr` imports nothing else: each module is loaded when it is first used.
 """
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .checkpoints import Checkpoint, Checkpoints
     from .conversion import convert
     from .files import ModelFiles, open
+    from .inference import private_predict
     from .quantization import quantize
     from .scanning import ScanReport, scan
 
@@ -43,6 +44,7 @@ _NAMES = {
     "ScanReport": "scanning",
     "convert": "conversion",
     "open": "files",
+    "private_predict": "inference",
     "quantize": "quantization",
     "scan": "scanning",
 }

@@ -251,6 +251,22 @@ def load(
     fs: Any = None,
     allow_http: bool = False,
 ) -> Model: ...
+def inference_key(
+    *,
+    key: _Key | None = None,
+    model: _File | None = None,
+    key_file: str | None = None,
+    signature: str | None = None,
+    verify_key: _Key | list[_Key] | None = None,
+    trusted_keys: str | os.PathLike[str] | None = None,
+) -> str: ...
+
+class PrivateRequest:
+    def open(self, response: bytes) -> tuple[int, str, bytes]: ...
+
+def private_request(
+    key: _Key, session: str, query: str, media_type: str, body: bytes
+) -> tuple[bytes, PrivateRequest]: ...
 def build_pipeline(plan: Mapping[str, object]) -> bytes: ...
 def inspect(
     file: _File, *, compat: bool = False, fs: Any = None, allow_http: bool = False

@@ -5,18 +5,19 @@ use std::path::PathBuf;
 
 use apr_container::{Limits, ReadOptions, UncheckedSignature};
 use apr_models::MODEL_KEY;
+use apr_sealed::{SealedHeader, SealedLimits};
 use model_file::{Contents, ErrorKind, FileKind, ModelFormat, OpenOptions};
 use pyo3::prelude::*;
 
 use super::inspect::look;
-use super::keys::{Keys, Opening};
+use super::keys::{Keys, Opening, SignedBy};
 use super::loaded::Loaded;
 use super::model::Model;
 use super::refusal::Refusal;
 use super::source::{Bytes, Source};
 use super::values::metadata_of_v2;
 
-/// Loads the model of an `.apr` file of either version, or of a safetensors file that holds one. The file is read once; its
+/// Loads the model of an `.apr` file of either version, of a safetensors file that holds one, or of a sealed file of one of these. The file is read once; its
 /// signature is verified first, then it is decrypted, then decoded.
 ///
 /// file: its path (str, os.PathLike) or URL, or its bytes.
@@ -75,14 +76,22 @@ fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded,
     let read = model_file::ReadOptions { apr: *options, ..model_file::ReadOptions::STRICT };
     let mut options = OpenOptions::new().with_read_options(read);
     let kind = FileKind::of_source(&bytes).map_err(model_file::Error::from)?;
+    let mut sealed_by = None;
     match kind.model() {
         Some(ModelFormat::AprV1) => options = options.with_access(keys.access()),
         Some(ModelFormat::AprV2) => keys.refuse_for("an .apr file of version 2")?,
         Some(ModelFormat::SafeTensors) => keys.refuse_for("a safetensors file")?,
-        Some(ModelFormat::Sealed) => return Err(foreign("a sealed file: apr.open_sealed opens it")),
-        Some(ModelFormat::Gguf) => {
-            return Err(foreign("a GGUF file, which holds tensors of a network and no model that predicts"));
+        Some(ModelFormat::Sealed) => {
+            let (header, access) = (SealedHeader::read(&bytes, &SealedLimits::default())?, keys.access());
+            // The signature first: who signed it counts for what is inside.
+            sealed_by = header.verify(access.trust())?.map(SignedBy::from);
+            if header.is_encrypted() && access.key().is_none() {
+                let text = "the file is encrypted".to_owned();
+                return Err(Refusal::Said { code: "ac-encrypted", text });
+            }
+            options = options.with_access(access);
         }
+        Some(ModelFormat::Gguf) => return Err(foreign(GGUF)),
         Some(ModelFormat::Foreign(format)) => return Err(foreign(format.title())),
         None => {}
     }
@@ -90,8 +99,11 @@ fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded,
     let (signer, metadata) = match file.contents() {
         Contents::AprV1(file) => (file.signer().map(|signer| signer.as_signer().into()), None),
         Contents::AprV2(file) => (None, Some(metadata_of_v2(file.index().metadata(), MODEL_KEY))),
+        // Inside a sealed file; by itself it was refused above.
+        Contents::Gguf(_) => return Err(foreign(GGUF)),
         _ => (None, None),
     };
+    let signer = sealed_by.or(signer);
     let named = file.model().map_err(|error| match error.kind() {
         ErrorKind::ForeignPayload { .. } => {
             Refusal::Said { code: "am-unknown-model", text: error.to_string() }
@@ -116,6 +128,8 @@ fn or_damage(refusal: Refusal, bytes: &Bytes<'_>) -> Refusal {
     }
     refusal
 }
+
+const GGUF: &str = "a GGUF file, which holds tensors of a network and no model that predicts";
 
 fn foreign(what: &str) -> Refusal {
     Refusal::Said { code: "ac-magic", text: what.to_owned() }

@@ -1,6 +1,7 @@
 //! The bytes of a file.
 
 use alloc::sync::Arc;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use model_file::FileKind;
@@ -95,6 +96,17 @@ impl Source {
             Self::Memory(buffer) => Some(buffer.bytes()),
             Self::Copy(bytes) => Some(bytes),
         }
+    }
+
+    /// All bytes.
+    pub(crate) fn read(&self) -> Result<Vec<u8>, Refusal> {
+        let source = self.open()?;
+        let len = usize::try_from(source.total_len()).unwrap_or(usize::MAX);
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len).map_err(|_| Refusal::Io(io::ErrorKind::OutOfMemory.into()))?;
+        bytes.resize(len, 0);
+        source.read_exact_at(0, &mut bytes).map_err(model_file::Error::from)?;
+        Ok(bytes)
     }
 
     /// The bytes, to be read at any offset.
