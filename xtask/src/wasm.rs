@@ -203,7 +203,13 @@ impl Place {
         // With the profile of the tests, whose dependencies are built already.
         let words = ["build", "--locked", "--profile", "test", "--package", "apr-wasm", "--examples"];
         step(&mut cargo(session, &words))?;
-        let examples = Workspace::load(session, "Cargo.toml")?.target_dir.join("debug/examples");
+        step(&mut cargo(
+            session,
+            &["build", "--locked", "--profile", "test", "--package", "apr-tools", "--bin", "apr"],
+        ))?;
+        let built = Workspace::load(session, "Cargo.toml")?.target_dir.join("debug");
+        let examples = built.join("examples");
+        let program = built.join(format!("apr{}", std::env::consts::EXE_SUFFIX));
         let example = |name: &str| examples.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
         let vectors = session.root().join("crates/conformance/vectors");
         let models = [
@@ -214,6 +220,7 @@ impl Place {
         let mut write = command(session, example("fixtures"), &[]);
         step(write.arg(&fixtures).args(models.map(|name| vectors.join(name))))?;
         tests.env("APR_WASM_FIXTURES", &fixtures).env("APR_WASM_OWNER", example("owner"));
+        tests.env("APR_WASM_PROGRAM", program);
         let transcript = self.package.with_file_name("transcript.bin");
         let _ = fs::remove_file(&transcript);
         step(tests.env("APR_WASM_TRANSCRIPT", &transcript))?;

@@ -4,6 +4,7 @@ import { Cache, sha256 } from "./cache.js";
 import { Engine, Operation, Question, compile, hasSimd } from "./engine.js";
 import { refuse } from "./errors.js";
 import { AprFile, decodeValues } from "./file.js";
+import { createPrivatePredict } from "./private.js";
 import { UrlSource, toSource } from "./sources.js";
 
 /** Random bytes of the platform. */
@@ -203,7 +204,7 @@ export function createApi(flavour) {
 
   return {
     init, open, scan, loadModel, loadFromUrl, loadCached, quantize, dequantize, quantTypes, generateKeys, verifyDetached, encryptForModel,
-    cache, sha256,
+    privatePredict: createPrivatePredict({ encryptForModel: async (...args) => (await ready(), encryptForModel(...args)), verifyDetached }), cache, sha256,
   };
 }
 

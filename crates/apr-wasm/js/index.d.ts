@@ -298,3 +298,20 @@ export function encryptForModel(
   key: string | AprFile,
   options?: { context?: string | Uint8Array },
 ): { request: Uint8Array; decryptResponse(response: Uint8Array): Uint8Array };
+/**
+ * Predictions of a server (`apr serve --inference-key`), which only the owner of its model and this page can read. The rows are encrypted to
+ * `key`, the owner's public key or a file of the model that was opened with `signer`; or to the key that the server offers, signed by
+ * `signer`. Returns one prediction per row as `POST /predict` does.
+ */
+export function privatePredict(
+  url: string | URL,
+  rows: ReadonlyArray<ArrayLike<number | null> | Record<string, number | null> | string>,
+  options: {
+    key?: string | AprFile;
+    signer?: string | string[];
+    proba?: boolean;
+    timeout?: number;
+    signal?: AbortSignal;
+    headers?: Record<string, string>;
+  },
+): Promise<unknown[]>;

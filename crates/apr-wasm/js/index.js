@@ -9,5 +9,5 @@ const api = createApi("full");
 
 export const {
   init, open, scan, loadModel, loadFromUrl, loadCached, quantize, dequantize, quantTypes, generateKeys, verifyDetached, encryptForModel,
-  cache,
+  privatePredict, cache,
 } = api;

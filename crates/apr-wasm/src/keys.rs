@@ -3,7 +3,7 @@
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use apr_crypto::inference::{PendingRequest, RequestOptions, encrypt_for_model as encrypt};
+use apr_crypto::inference::{Padding, PendingRequest, RequestOptions, encrypt_for_model as encrypt};
 use apr_crypto::{
     Access, AnyPublicKey, AnySecretKey, Argon2Limits, Error, ErrorKind, Password, PublicKey, RecipientSecret,
     Rng, SecretKey, Signer, SigningKey, Trust, Trusted, TrustedKeys, VerifyingKey, minisign,
@@ -160,6 +160,6 @@ pub(crate) fn verify_detached(args: &mut Arguments<'_>) -> Result<Answer, Failur
 pub(crate) fn encrypt_for_model(args: &mut Arguments<'_>) -> Result<(Vec<u8>, PendingRequest), Failure> {
     let key = AnyPublicKey::from_text(args.text()?)?.key.into_recipient()?;
     let (context, random, now) = (args.bytes()?, args.bytes()?, args.u64()?);
-    let options = RequestOptions::default().sent_at(now);
+    let options = RequestOptions::default().sent_at(now).with_padding(Padding::PowerOfTwo);
     Ok(encrypt(&mut Drawn(random), &key, context, args.clone().rest(), &options)?)
 }

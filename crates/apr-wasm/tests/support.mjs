@@ -14,6 +14,8 @@ export const PACKAGE = process.env.APR_WASM_PACKAGE ?? join(ROOT, "target/wasm/p
 export const FIXTURES = process.env.APR_WASM_FIXTURES ?? join(ROOT, "target/wasm/fixtures");
 /** `examples/owner.rs`, built. */
 export const OWNER = process.env.APR_WASM_OWNER ?? join(ROOT, "target/debug/examples/owner");
+/** The program `apr`, built. */
+export const PROGRAM = process.env.APR_WASM_PROGRAM ?? join(ROOT, "target/debug/apr");
 export const TOOLS = process.env.APR_WASM_TOOLS ?? join(ROOT, "target/wasm/tools");
 
 /** A file of the package, imported; with another `copy`, as an instance of its own. */
