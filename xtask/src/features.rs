@@ -3,7 +3,7 @@
 //!
 //! One package at a time: in a whole-workspace build one member switches on what another forgot to ask for.
 
-use std::collections::BTreeSet;
+use alloc::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 

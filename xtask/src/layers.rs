@@ -131,7 +131,7 @@ mod tests {
         Package {
             name: name.into(),
             folder: std::path::PathBuf::new(),
-            features: std::collections::BTreeMap::new(),
+            features: alloc::collections::BTreeMap::new(),
             binaries: Vec::new(),
             dependencies,
             is_published: true,

@@ -4,6 +4,8 @@
 
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
 mod candle;
 mod ci;
 mod coldstart;

@@ -1,6 +1,6 @@
 //! The crates of a workspace, as cargo reports them.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::json::Value;

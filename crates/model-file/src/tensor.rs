@@ -4,6 +4,8 @@
 mod foreign;
 #[cfg(feature = "apr")]
 mod of_apr;
+#[cfg(feature = "std")]
+mod shared;
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -25,6 +27,9 @@ use crate::blocks::Swap;
 #[cfg(feature = "quantize")]
 use crate::blocks::{APR_Q8_SCALE, Decoded, Shown};
 use crate::error::{Error, ErrorKind};
+
+#[cfg(feature = "std")]
+pub use self::shared::SharedTensor;
 
 /// Bytes read from a tensor at once.
 const CHUNK: u64 = 1 << 20;
@@ -117,44 +122,6 @@ pub(crate) struct Origin<'m> {
 impl fmt::Debug for Origin<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Origin").field("offset", &self.offset).finish_non_exhaustive()
-    }
-}
-
-/// A tensor in an open file that several threads read at once: [`Tensor::shared`].
-#[cfg(feature = "std")]
-#[derive(Clone, Copy, Debug)]
-pub struct SharedTensor<'m> {
-    name: &'m str,
-    byte_len: u64,
-    place: SharedPlace<'m>,
-}
-
-#[cfg(feature = "std")]
-#[derive(Clone, Copy, Debug)]
-enum SharedPlace<'m> {
-    Part(&'m SafeTensorsFile),
-    /// From this offset on.
-    File(&'m read_at::FileSource, u64),
-}
-
-#[cfg(feature = "std")]
-impl SharedTensor<'_> {
-    /// Reads `buf.len()` bytes from `offset` within the tensor.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Tensor::read`].
-    pub fn read(&self, offset: u64, buf: &mut [u8]) -> Result<(), Error> {
-        let (len, available) = (buf.len() as u64, self.byte_len);
-        let end = offset.checked_add(len).filter(|&end| end <= available);
-        let out_of_range = ErrorKind::OutOfRange { offset, len, available };
-        let end = end.ok_or_else(|| Error::from(out_of_range).of_tensor(self.name))?;
-        match self.place {
-            SharedPlace::Part(file) => Ok(file.read_range(self.name, offset..end, buf)?),
-            SharedPlace::File(content, begin) => {
-                Origin { content, offset: begin }.read(offset, buf, self.name)
-            }
-        }
     }
 }
 
@@ -413,25 +380,6 @@ impl<'m> Tensor<'m> {
             return read.map_err(|error| error.of_tensor(self.name));
         }
         self.read_stored(offset, buf)
-    }
-
-    /// The tensor for several threads, if its bytes lie in an open file as [`read`](Self::read) returns them.
-    #[cfg(feature = "std")]
-    #[must_use]
-    pub fn shared(&self) -> Option<SharedTensor<'m>> {
-        #[cfg(feature = "quantize")]
-        if self.shown.is_some() {
-            return None;
-        }
-        let place = match &self.place {
-            Place::Part(part, _) => part.file.as_file().map(|_| SharedPlace::Part(part.file)),
-            Place::Stored(origin) => {
-                origin.content.as_file().map(|file| SharedPlace::File(file, origin.offset))
-            }
-            #[cfg(any(feature = "gguf", feature = "foreign", feature = "apr"))]
-            _ => None,
-        }?;
-        Some(SharedTensor { name: self.name, byte_len: self.byte_len, place })
     }
 
     fn read_stored(&self, offset: u64, buf: &mut [u8]) -> Result<(), Error> {
