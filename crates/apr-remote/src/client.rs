@@ -6,7 +6,7 @@ use core::ops::Range;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Read as _};
 use std::sync::{Mutex, PoisonError};
 
 use crate::buffered::Together;
@@ -19,6 +19,7 @@ use crate::hub::Hub;
 use crate::pin::{Pin, text, total_of};
 use crate::plan;
 use crate::retry::{Next, Pace, Schedule, Tries, allowed, is_temporary, retry_after};
+use crate::sign::{REFUSAL_MAX, Sign, Signed, code_of, refusal};
 use crate::transport::{Answer, Broken, Request, Transport};
 use crate::url::Url;
 
@@ -86,28 +87,43 @@ impl Options {
     }
 }
 
-/// Where a file is asked for, and where the redirects from there led.
+/// Where a file is asked for, and where the redirects or the signature from there led.
 #[derive(Debug)]
 pub(crate) struct Route {
+    /// Of an object, its URL without a signature.
     pub(crate) origin: Url,
-    pub(crate) target: Mutex<Option<Url>>,
+    pub(crate) target: Mutex<Option<Signed>>,
+    /// Of an object: what makes the target.
+    pub(crate) signer: Option<Arc<dyn Sign>>,
 }
 
 impl Route {
     pub(crate) const fn new(origin: Url) -> Self {
-        Self { origin, target: Mutex::new(None) }
+        Self { origin, target: Mutex::new(None), signer: None }
+    }
+
+    /// To an object.
+    #[cfg(test)]
+    pub(crate) fn signed(signer: Arc<dyn Sign>) -> Result<Self, Error> {
+        let origin = signer.sign()?.url.without_query();
+        Ok(Self { origin, target: Mutex::new(None), signer: Some(signer) })
+    }
+
+    /// Where a first request goes.
+    fn source(&self) -> Result<Signed, Error> {
+        self.signer.as_ref().map_or_else(|| Ok(self.origin.clone().into()), |signer| signer.sign())
     }
 
     pub(crate) const fn origin(&self) -> &Url {
         &self.origin
     }
 
-    fn target(&self) -> Option<Url> {
+    fn target(&self) -> Option<Signed> {
         self.target.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set_target(&self, url: Option<Url>) {
-        *self.target.lock().unwrap_or_else(PoisonError::into_inner) = url;
+    fn set_target(&self, target: Option<Signed>) {
+        *self.target.lock().unwrap_or_else(PoisonError::into_inner) = target;
     }
 }
 
@@ -132,7 +148,7 @@ pub struct Client {
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) pace: Box<dyn Pace>,
     pub(crate) options: Options,
-    pub(crate) counters: Counters,
+    pub(crate) counters: Arc<Counters>,
     pub(crate) together: Together,
 }
 
@@ -148,8 +164,7 @@ impl Client {
     }
 
     pub(crate) fn with(transport: Box<dyn Transport>, pace: Box<dyn Pace>, options: Options) -> Arc<Self> {
-        let (counters, together) = Default::default();
-        Arc::new(Self { transport, pace, options, counters, together })
+        Arc::new(Self { transport, pace, options, counters: Arc::default(), together: Together::default() })
     }
 
     /// What requests have cost so far.
@@ -182,7 +197,7 @@ impl Client {
                         return Err(Error::from(ErrorKind::Range { problem: "it is the whole file" }).into());
                     }
                     412 | 416 => return Err(Error::from(ErrorKind::Changed).into()),
-                    _ => return Err(self.refused(&answer, route)),
+                    _ => return Err(self.refused(answer, route)),
                 }
                 let (arrived, end) = self.fill(answer, rest, allowed(asked.end - asked.start));
                 done += arrived;
@@ -238,7 +253,8 @@ impl Client {
         let target = route.target();
         let is_redirected = target.is_some();
         let mut is_kept_target = is_redirected;
-        let mut url = target.unwrap_or_else(|| route.origin().clone());
+        let mut source = target.map_or_else(|| route.source(), Ok)?;
+        let mut url = source.url.clone();
         let mut declared = Declared::default();
         let mut redirects = 0;
         let hub = &self.options.hub;
@@ -246,13 +262,14 @@ impl Client {
         let begins_at_hub = route.origin().is_same_origin(&hub.endpoint);
         loop {
             self.check(&url)?;
-            let is_end = !is_redirected || is_kept_target || redirects > 0;
+            let is_end = !is_redirected || is_kept_target || redirects > 0 || route.signer.is_some();
+            let of_source = || source.bearer.as_ref().filter(|_| url.is_same_origin(&source.url)).cloned();
             let request = Request {
                 url: &url,
                 range: Some(range.clone()),
                 // What answers with a redirect has another ETag than the file.
                 if_match: pin.and_then(|pin| pin.etag.as_deref()).filter(|_| is_end),
-                authorization: hub.authorization(&url).filter(|_| begins_at_hub),
+                authorization: hub.authorization(&url).filter(|_| begins_at_hub).or_else(of_source),
                 content: None,
                 allowed: allowed(range.end - range.start),
             };
@@ -271,20 +288,26 @@ impl Client {
                     if redirects == REDIRECTS_MAX {
                         return Err(problem("there are more than five").into());
                     }
-                    let location = text(&answer.headers, "location")
-                        .ok_or_else(|| problem("the location is missing"))?;
+                    let Some(location) = text(&answer.headers, "location") else {
+                        return Err(match &route.signer {
+                            Some(_) => self.refused(answer, route),
+                            None => problem("the location is missing").into(),
+                        });
+                    };
                     url = url.join(location)?;
                     redirects += 1;
                 }
                 // A signed URL has expired: where it came from makes a new one.
                 400 | 401 | 403 | 404 | 410 if is_kept_target => {
                     route.set_target(None);
-                    url = route.origin().clone();
+                    source = route.source()?;
+                    url = source.url.clone();
                     is_kept_target = false;
                 }
                 _ => {
-                    if redirects > 0 {
-                        route.set_target(Some(url));
+                    if redirects > 0 || route.signer.is_some() {
+                        let bearer = source.bearer.filter(|_| url.is_same_origin(&source.url));
+                        route.set_target(Some(Signed { url, bearer }));
                     }
                     return Ok((answer, declared));
                 }
@@ -292,10 +315,18 @@ impl Client {
         }
     }
 
-    pub(crate) fn check(&self, url: &Url) -> Result<(), Error> {
-        if self.options.network == Network::Off {
-            return Err(ErrorKind::Offline.into());
+    /// # Errors
+    ///
+    /// [`ErrorKind::Offline`].
+    pub(crate) fn allowed(&self) -> Result<(), Error> {
+        match self.options.network {
+            Network::On => Ok(()),
+            Network::Off => Err(ErrorKind::Offline.into()),
         }
+    }
+
+    pub(crate) fn check(&self, url: &Url) -> Result<(), Error> {
+        self.allowed()?;
         if !url.is_secure() && !url.is_loopback() && self.options.plain_http == PlainHttp::Loopback {
             return Err(ErrorKind::PlainHttp { host: url.host().to_owned() }.into());
         }
@@ -342,7 +373,7 @@ impl Client {
     }
 
     /// The failure of a status.
-    pub(crate) fn refused(&self, answer: &Answer, route: &Route) -> Failed {
+    pub(crate) fn refused(&self, answer: Answer, route: &Route) -> Failed {
         let (host, status) = (route.origin().host().to_owned(), answer.status);
         let of_hub = text(&answer.headers, "x-error-code").unwrap_or_default();
         let kind = match status {
@@ -351,6 +382,12 @@ impl Client {
                 let after = after.and_then(|value| retry_after(value, text(&answer.headers, "date")));
                 let error = Error::from(ErrorKind::Status { host, status });
                 return Failed::Again { error: error.into(), after };
+            }
+            _ if route.signer.is_some() => {
+                let mut body = Vec::new();
+                let _ = answer.body.take(REFUSAL_MAX).read_to_end(&mut body);
+                let bucket = route.signer.as_ref().map_or("", |signer| signer.bucket());
+                refusal(status, code_of(&body), &host, bucket)
             }
             401 | 403 if of_hub == "GatedRepo" => ErrorKind::Gated,
             401 | 403 if of_hub == "RepoNotFound" => ErrorKind::NotFound { host },

@@ -6,6 +6,9 @@ const AGAIN: &str = "try again later; what was written before is unchanged";
 const SERVER: &str = "the server or a proxy in front of it does not follow HTTP: fetch the file with another program and name its copy";
 const PUBLISHER: &str = "do not use the file: fetch it again, and compare its SHA-256 with the publisher's";
 
+const CREDENTIALS: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (AWS_SESSION_TOKEN, AWS_REGION, AWS_ENDPOINT_URL), GOOGLE_APPLICATION_CREDENTIALS, \
+    or AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY; docs/remote.md lists all";
+
 const CACHE: &str = "repeat with --no-hub-cache, or APR_NO_HUB_CACHE=1; correct HF_HUB_CACHE, or remove the repository from the cache";
 
 located_error::errors! {
@@ -15,8 +18,8 @@ located_error::errors! {
     /// What was wrong. URLs are shown without their queries, which may be credentials.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum ErrorKind {
-        /// The text is no URL that is understood: `https://HOST/PATH`, `http://HOST/PATH` or `hf://ORG/NAME[@REVISION]/PATH`, without a
-        /// user name or password.
+        /// The text is no URL that is understood: `https://HOST/PATH`, `http://HOST/PATH`, `hf://ORG/NAME[@REVISION]/PATH` or
+        /// `s3://BUCKET/KEY`, without a user name or password.
         Url {
             /// What is wrong with it.
             problem: &'static str,
@@ -25,12 +28,12 @@ located_error::errors! {
         /// HF_ENDPOINT names the server of `hf://` URLs, and is no URL.
         Endpoint = "rm-endpoint" (Usage), "HF_ENDPOINT is no URL"
             => "correct HF_ENDPOINT, for example https://hub.example, or unset it to use https://huggingface.co";
-        /// Object stores by their own protocols (`s3://`, `gs://`, `az://`) are read by the feature `cloud`, which this build does not have.
+        /// Object stores by their own protocols (`s3://`, `gs://`, `az://`) need the feature `cloud`, which this build does not have.
         Scheme {
             /// The scheme.
-            scheme: String,
+            scheme: &'static str,
         } = "rm-scheme" (Unsupported), "`{scheme}://` needs the feature `cloud`, which this build does not have"
-            => "make a signed https:// URL of the object and name that";
+            => "build with the feature: `cargo install --locked --path crates/apr-tools --features cloud`; to read, a signed https:// URL of the object is enough";
         /// Plain HTTP can be read and changed on its way. It is used for this machine only, unless it is allowed.
         PlainHttp {
             /// The host.
@@ -62,7 +65,7 @@ located_error::errors! {
             /// The status.
             status: u16,
         } = "rm-denied" (Io), "{host} refuses access (status {status})"
-            => "set HF_TOKEN for a private repository of the hub, or make a new signed URL";
+            => "set HF_TOKEN for a private repository of the hub, make a new signed URL, or give these credentials access to the object";
         /// The hub gives the files of this repository to people who accepted its terms.
         Gated = "rm-gated" (Io), "the repository is gated"
             => "accept the terms on the page of the repository, and set HF_TOKEN to a token of that account";
@@ -137,6 +140,45 @@ located_error::errors! {
             /// What was read.
             found: String,
         } = "rm-digest" (Verification), "SHA-256 mismatch: expected {expected}, found {found}" => PUBLISHER;
+        /// The object store has no such bucket (of Azure, container).
+        Bucket {
+            /// The host.
+            host: String,
+            /// The bucket.
+            bucket: String,
+        } = "rm-bucket" (Io), "{host} has no bucket `{bucket}`"
+            => "check the URL, and of S3 the endpoint (AWS_ENDPOINT_URL); buckets are created by other programs";
+        /// The bucket is in another region than the one that requests are signed for.
+        Region {
+            /// The bucket.
+            bucket: String,
+        } = "rm-region" (Usage), "bucket `{bucket}` is in another region" => "set AWS_REGION to the region of the bucket";
+        /// There are no credentials for the object store, or it does not accept them: an unknown key, another secret, an expired token.
+        Credentials {
+            /// What is wrong with them.
+            problem: String,
+        } = "rm-credentials" (Io), "credentials of the object store: {problem}" => CREDENTIALS;
+        /// The variables of the environment that describe the object store are not complete or not valid.
+        Settings {
+            /// The protocol.
+            scheme: &'static str,
+        } = "rm-settings" (Usage), "the settings for {scheme}:// in the environment are not valid" => CREDENTIALS;
+        /// An object of this key exists, also one that another writer has completed in the meantime. It is unchanged.
+        Exists = "rm-exists" (Usage), "the object exists" => "choose another name, or add --force to replace it";
+        /// The object has another length than what was sent. Another writer may have replaced it.
+        Uploaded {
+            /// Bytes that were sent.
+            expected: u64,
+            /// Bytes of the object.
+            found: u64,
+        } = "rm-uploaded" (Verification), "the object has {found} bytes, {expected} were sent"
+            => "repeat with --force, and let one program at a time write the object";
+        /// An object of one upload has at most 10,000 parts.
+        ObjectLimit {
+            /// Bytes.
+            limit: u64,
+        } = "rm-object-limit" (Unsupported), "the object would have more than {limit} bytes"
+            => "divide the model with `apr shard`, and write the shards";
         /// There is not enough memory.
         OutOfMemory {
             /// Bytes.

@@ -31,7 +31,7 @@ const HELD_LEN: usize = 1 << 20;
 pub struct RemoteFile {
     client: Arc<Client>,
     /// Of a file of the hub, at its commit.
-    hub: Option<HubPath>,
+    place: Place,
     declared: Declared,
     bytes: Bytes,
 }
@@ -71,11 +71,16 @@ impl ReadAt for Pinned {
 }
 
 impl RemoteFile {
-    pub(crate) fn new(client: Arc<Client>, route: Route, beginning: Beginning, hub: Option<HubPath>) -> Self {
+    pub(crate) fn new(client: Arc<Client>, route: Route, beginning: Beginning, place: Place) -> Self {
         let Beginning { pin, bytes, declared } = beginning;
         let together = client.together.clone();
         let pinned = Pinned { client: Arc::clone(&client), route, pin };
-        Self { client, hub, declared, bytes: Bytes::Requested(Buffered::new(pinned, bytes, Some(together))) }
+        Self {
+            client,
+            place,
+            declared,
+            bytes: Bytes::Requested(Buffered::new(pinned, bytes, Some(together))),
+        }
     }
 
     /// A file of the cache; `declared` is the answer of the hub, if it was asked.
@@ -94,7 +99,7 @@ impl RemoteFile {
             size: None,
         });
         let bytes = Bytes::Cached(InCache { file: Arc::new(file), url, is_asked });
-        Self { client, hub: Some(hub), declared, bytes }
+        Self { client, place: Place::Hub(hub), declared, bytes }
     }
 
     /// Where it was asked for, or would be; of a file of the hub, at its commit.
@@ -107,8 +112,18 @@ impl RemoteFile {
     }
 
     /// What it is; of the hub, at its commit.
-    pub(crate) fn place(&self) -> Place {
-        self.hub.clone().map_or_else(|| Place::Url(self.url().clone()), Place::Hub)
+    #[must_use]
+    pub const fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Its URL as messages show it: of an object `s3://BUCKET/KEY`, of others where it was asked for, without a query.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match &self.place {
+            Place::Object(object) => object.to_string(),
+            _ => self.url().to_string(),
+        }
     }
 
     /// Whether it is read from the cache of the hub.
@@ -130,8 +145,8 @@ impl RemoteFile {
     ///
     /// Those of requests.
     pub fn sha256_of_hub(&self) -> Result<Option<String>, Error> {
-        match (&self.bytes, &self.hub) {
-            (Bytes::Cached(InCache { is_asked: false, .. }), Some(path))
+        match (&self.bytes, &self.place) {
+            (Bytes::Cached(InCache { is_asked: false, .. }), Place::Hub(path))
                 if self.client.options.network == Network::On =>
             {
                 self.client.sha256_of_hub(path)

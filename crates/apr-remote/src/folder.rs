@@ -26,7 +26,7 @@ impl Folder {
     /// That of `file`.
     #[must_use]
     pub fn of(client: Arc<Client>, file: &RemoteFile) -> Self {
-        Self { client, index: file.place(), opened: Mutex::default() }
+        Self { client, index: file.place().clone(), opened: Mutex::default() }
     }
 
     /// The file of a relative name, below the folder.
@@ -39,11 +39,7 @@ impl Folder {
         if let Some(file) = known {
             return Ok(file);
         }
-        let place = match &self.index {
-            Place::Url(index) => Place::Url(index.beside(name)?),
-            Place::Hub(index) => Place::Hub(index.beside(name)?),
-        };
-        let file = Arc::new(self.client.open(&place)?);
+        let file = Arc::new(self.client.open(&self.index.beside(name)?)?);
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(Arc::clone(opened.entry(name.to_owned()).or_insert(file)))
     }

@@ -12,6 +12,7 @@ use crate::declared::Declared;
 use crate::error::{Error, ErrorKind};
 use crate::file::RemoteFile;
 use crate::hub::HubPath;
+use crate::object::ObjectPath;
 use crate::pin::{Pin, text, total_of_unsatisfied};
 use crate::place::Place;
 use crate::plan;
@@ -46,14 +47,14 @@ impl Client {
     /// Every kind but [`ErrorKind::Digest`] and [`ErrorKind::Outside`].
     pub fn open(self: &Arc<Self>, place: &Place) -> Result<RemoteFile, Error> {
         let endpoint = &self.options.hub.endpoint;
-        let (url, hub) = match place {
-            Place::Url(url) => (url.clone(), None),
-            Place::Hub(path) => (path.url(endpoint)?, Some(path)),
+        let (route, hub) = match place {
+            Place::Url(url) => (Route::new(url.clone()), None),
+            Place::Hub(path) => (Route::new(path.url(endpoint)?), Some(path)),
+            Place::Object(object) => return self.open_object(object),
         };
         if let Some(file) = hub.map(|path| self.without_request(path)).transpose()?.flatten() {
             return Ok(file);
         }
-        let route = Route::new(url);
         let first = plan::first_read(route.origin().file_name());
         let found = self.begin(&route, first, hub)?;
         let declared = match &found {
@@ -65,11 +66,16 @@ impl Client {
             Some(commit) => path.at_commit(commit),
             None => path.clone(),
         });
-        let url = fixed.as_ref().map(|path| path.url(endpoint)).transpose()?.unwrap_or(route.origin);
+        let url = fixed
+            .as_ref()
+            .map(|path| path.url(endpoint))
+            .transpose()?
+            .unwrap_or_else(|| route.origin.clone());
         match (found, fixed) {
             (Found::Beginning(beginning), fixed) => {
-                let route = Route { origin: url, target: route.target };
-                Ok(RemoteFile::new(Arc::clone(self), route, beginning, fixed))
+                let place = fixed.map_or_else(|| Place::Url(url.clone()), Place::Hub);
+                let route = Route { origin: url, ..route };
+                Ok(RemoteFile::new(Arc::clone(self), route, beginning, place))
             }
             (Found::Cached(cached, declared), Some(path)) => {
                 Ok(RemoteFile::cached(Arc::clone(self), path, url, cached, Some(declared)))
@@ -77,6 +83,28 @@ impl Client {
             // The cache has files of the hub alone.
             (Found::Cached(..), None) => Err(ErrorKind::NotFound { host: url.host().to_owned() }.into()),
         }
+    }
+
+    fn open_object(self: &Arc<Self>, object: &ObjectPath) -> Result<RemoteFile, Error> {
+        let (route, first) = (self.object(object)?, plan::first_read(object.key()));
+        let beginning = match self.begin(&route, first, None) {
+            Ok(Found::Beginning(beginning)) => beginning,
+            // The cache has files of the hub alone.
+            Ok(Found::Cached(..)) => {
+                return Err(ErrorKind::NotFound { host: object.bucket().to_owned() }.into());
+            }
+            // Not every store says in the answer that the object is empty.
+            Err(error) if matches!(error.kind(), ErrorKind::Status { status: 416, .. }) => {
+                match self.object_len(object)? {
+                    Some(0) => {
+                        Beginning { pin: Pin::default(), bytes: Vec::new(), declared: Declared::default() }
+                    }
+                    _ => return Err(error),
+                }
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(RemoteFile::new(Arc::clone(self), route, beginning, Place::Object(object.clone())))
     }
 
     /// The file in the cache of the hub, if its commit is known without a request.
@@ -136,29 +164,33 @@ impl Client {
             let (answer, declared) = self.answer(&route, &(0..1), None, |_| Ok(true))?;
             match answer.status {
                 200 | 206 | 301 | 302 | 303 | 307 | 308 | 416 => Ok(declared.sha256),
-                _ => Err(self.refused(&answer, &route)),
+                _ => Err(self.refused(answer, &route)),
             }
         })
     }
 
-    /// Opens a file, or the model of a repository that is named without a file: `model.safetensors.index.json`, or
+    /// Opens a file, or the model of a repository or prefix that is named without a file: `model.safetensors.index.json`, or
     /// `model.safetensors` if there is none.
     ///
     /// # Errors
     ///
     /// Those of [`open`](Self::open).
     pub fn open_model(self: &Arc<Self>, place: &Place) -> Result<RemoteFile, Error> {
-        let Place::Hub(path) = place else { return self.open(place) };
-        if !path.path().is_empty() {
-            return self.open(place);
-        }
-        let models = MODELS.map(|name| path.with_path(name));
-        for path in &models {
-            if let Some(file) = self.without_request(path)? {
-                return Ok(file);
+        let [index, single] = match place {
+            Place::Hub(path) if path.path().is_empty() => {
+                let models = MODELS.map(|name| path.with_path(name));
+                for path in &models {
+                    if let Some(file) = self.without_request(path)? {
+                        return Ok(file);
+                    }
+                }
+                models.map(Place::Hub)
             }
-        }
-        let [index, single] = models.map(Place::Hub);
+            Place::Object(object) if object.is_prefix() => {
+                MODELS.map(|name| Place::Object(object.with_key(&format!("{}{name}", object.key()))))
+            }
+            _ => return self.open(place),
+        };
         match self.open(&index) {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound { .. }) => self.open(&single),
             opened => opened,
@@ -199,7 +231,7 @@ impl Client {
                     beginning.declared.check_len(beginning.pin.len)?;
                     return Ok(Found::Beginning(beginning));
                 }
-                _ => return Err(self.refused(&answer, route)),
+                _ => return Err(self.refused(answer, route)),
             };
             declared.check_len(pin.len)?;
             let mut bytes = vec![0; len.min(pin.len) as usize];

@@ -7,7 +7,7 @@ use ureq::http::HeaderMap;
 use crate::error::{Error, ErrorKind};
 
 /// What the first answer says about the version of the file. Later answers have to say the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pin {
     pub(crate) len: u64,
     /// A strong ETag; weak ones are the same for different bytes.

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::hub::HubPath;
+use crate::object::{ObjectPath, Protocol};
 use crate::url::Url;
 
 /// What a URL names.
@@ -11,6 +12,8 @@ pub enum Place {
     Url(Url),
     /// A file of the hub, or a repository.
     Hub(HubPath),
+    /// An object of an object store, or the objects below a prefix.
+    Object(ObjectPath),
 }
 
 impl Place {
@@ -34,8 +37,23 @@ impl Place {
         Some(match scheme.as_str() {
             "http" | "https" => Url::parse(text).map(Self::Url),
             "hf" => HubPath::parse(rest).map(Self::Hub),
-            "s3" | "gs" | "az" => Err(ErrorKind::Scheme { scheme }.into()),
-            _ => return None,
+            scheme => {
+                let scheme = Protocol::of_scheme(scheme)?.scheme();
+                Err(ErrorKind::Scheme { scheme }.into())
+            }
         })
+    }
+
+    /// The file of this relative name in the folder of this file.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Outside`] for an absolute name, a URL, or one with `..`.
+    pub fn beside(&self, name: &str) -> Result<Self, Error> {
+        match self {
+            Self::Url(file) => file.beside(name).map(Self::Url),
+            Self::Hub(file) => file.beside(name).map(Self::Hub),
+            Self::Object(file) => file.beside(name).map(Self::Object),
+        }
     }
 }

@@ -9,12 +9,14 @@ use std::sync::Mutex;
 use read_at::ReadAt as _;
 use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::client::{Client, Network, Options, PlainHttp};
+use crate::client::{Client, Network, Options, PlainHttp, Route};
 use crate::error::{Error, ErrorKind};
 use crate::file::RemoteFile;
 use crate::hub::Hub;
+use crate::pin::Pin;
 use crate::place::Place;
 use crate::retry::{Pace, Tries};
+use crate::sign::{Sign, Signed};
 use crate::transport::{Answer, Broken, Request, Transport};
 use crate::url::Url;
 
@@ -491,6 +493,67 @@ fn faults_that_stay_are_given_up() {
         crate::error::remote_error(&file.read_exact_at(1 << 30, &mut out).unwrap_err()).map(Error::code),
         Some("rm-gave-up")
     );
+}
+
+/// Signs the URL of a store, and counts how often.
+#[derive(Debug, Default)]
+struct Signatures {
+    count: AtomicU64,
+    has_token: bool,
+}
+
+impl Sign for Signatures {
+    fn sign(&self) -> Result<Signed, Error> {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let bearer = self.has_token.then(|| format!("Bearer {TOKEN}").into());
+        Ok(Signed { url: Url::parse(STORE)?, bearer })
+    }
+
+    fn bucket(&self) -> &str {
+        "bucket"
+    }
+}
+
+#[test]
+fn urls_of_objects_are_signed_again_when_they_expire() {
+    let versions = [table(1), table(2)];
+    let world = World::new(&versions, 7, 0, &FAULTS);
+    let signatures = Arc::new(Signatures::default());
+    let route = Route::signed(Arc::<Signatures>::clone(&signatures)).unwrap();
+    assert_eq!(route.origin().full(), "https://store.example/blob");
+    let mut headers = HeaderMap::new();
+    headers.insert("etag", HeaderValue::from_static("\"first\""));
+    let pin = Pin::new(LEN, &headers);
+    let mut out = vec![0; 1_000];
+    let mut fetch = |script: &[Fault]| {
+        world.state.lock().unwrap().script = script.to_vec();
+        world.client.fetch(&route, &pin, 1 << 30, &mut out)
+    };
+    fetch(&[]).unwrap();
+    fetch(&[]).unwrap();
+    assert_eq!(signatures.count.load(Ordering::Relaxed), 2, "for the route, and for the first request");
+    fetch(&[Fault::Expired]).unwrap();
+    assert_eq!(signatures.count.load(Ordering::Relaxed), 3);
+    let error = fetch(&[Fault::Expired, Fault::Expired]).unwrap_err();
+    assert!(error.code() == "rm-denied" && !format!("{error} {error:?} {route:?}").contains("signature="));
+    assert_eq!(fetch(&[Fault::Changes]).unwrap_err().code(), "rm-changed");
+    assert!(content(&versions[0], 1 << 30, out.len()) == out);
+}
+
+#[test]
+fn tokens_of_object_stores_stay_with_their_host() {
+    let world = World::new(&[table(1), table(2)], 7, 0, &FAULTS);
+    let signatures = Signatures { has_token: true, ..Signatures::default() };
+    let route = Route::signed(Arc::new(signatures)).unwrap();
+    world.state.lock().unwrap().script = vec![Fault::Elsewhere];
+    let mut headers = HeaderMap::new();
+    headers.insert("etag", HeaderValue::from_static("\"first\""));
+    for _ in 0..2 {
+        world.client.fetch(&route, &Pin::new(LEN, &headers), 0, &mut [0; 10]).unwrap();
+    }
+    // Of three requests, the first goes to the store.
+    let state = world.state.lock().unwrap();
+    assert_eq!((state.requests, state.leaks), (3, 1));
 }
 
 #[test]

@@ -123,6 +123,12 @@ impl Url {
         (self.is_secure, &self.host, self.port) == (other.is_secure, &other.host, other.port)
     }
 
+    /// Without what may be a signature.
+    #[cfg(test)]
+    pub(crate) fn without_query(&self) -> Self {
+        Self { query: None, ..self.clone() }
+    }
+
     /// With its query, for the request alone.
     pub(crate) fn full(&self) -> String {
         match &self.query {

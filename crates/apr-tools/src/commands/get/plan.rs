@@ -51,7 +51,9 @@ impl Plan {
                 });
                 (Some(at.revision().to_owned()), files.collect())
             }
-            Place::Url(_) => (None, of_url(&client, &place).map_err(|failure| failure.in_file(url))?),
+            Place::Url(_) | Place::Object(_) => {
+                (None, of_url(&client, &place).map_err(|failure| failure.in_file(url))?)
+            }
         };
         files.retain(|file| paths.includes(&file.path));
         if files.is_empty() {
