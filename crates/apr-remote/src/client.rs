@@ -11,6 +11,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::buffered::Together;
 use crate::cache::HubCache;
+#[cfg(feature = "cloud")]
+use crate::cloud::Stores;
 use crate::counts::{Counters, Counts};
 use crate::declared::Declared;
 use crate::error::{Error, ErrorKind};
@@ -103,7 +105,7 @@ impl Route {
     }
 
     /// To an object.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "cloud"))]
     pub(crate) fn signed(signer: Arc<dyn Sign>) -> Result<Self, Error> {
         let origin = signer.sign()?.url.without_query();
         Ok(Self { origin, target: Mutex::new(None), signer: Some(signer) })
@@ -150,6 +152,8 @@ pub struct Client {
     pub(crate) options: Options,
     pub(crate) counters: Arc<Counters>,
     pub(crate) together: Together,
+    #[cfg(feature = "cloud")]
+    pub(crate) stores: Stores,
 }
 
 impl Client {
@@ -164,7 +168,15 @@ impl Client {
     }
 
     pub(crate) fn with(transport: Box<dyn Transport>, pace: Box<dyn Pace>, options: Options) -> Arc<Self> {
-        Arc::new(Self { transport, pace, options, counters: Arc::default(), together: Together::default() })
+        Arc::new(Self {
+            transport,
+            pace,
+            options,
+            counters: Arc::default(),
+            together: Together::default(),
+            #[cfg(feature = "cloud")]
+            stores: Stores::default(),
+        })
     }
 
     /// What requests have cost so far.

@@ -8,13 +8,19 @@ use std::fs;
 use std::io;
 use std::time::Instant;
 
-use ureq::http::HeaderValue;
+#[cfg(feature = "cloud")]
+use bytes::Bytes;
+use ureq::http::{HeaderValue, Response};
+#[cfg(feature = "cloud")]
+use ureq::http::{Method, Request as HttpRequest};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Proxy};
 
 use crate::error::{Error, ErrorKind};
 use crate::retry::Pace;
 use crate::transport::{Answer, Broken, Request, Transport};
+#[cfg(feature = "cloud")]
+use crate::url::Url;
 
 /// Time for a connection, and for the network to bring anything.
 const STALL: Duration = Duration::from_secs(30);
@@ -66,6 +72,56 @@ impl Http {
     }
 }
 
+/// Limits of an exchange.
+#[cfg(feature = "cloud")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    /// For the connection, if it is not that of files.
+    pub(crate) connect: Option<Duration>,
+    /// For what is sent, and for the answer.
+    pub(crate) body: Duration,
+}
+
+/// Longest answer about an object, such as a page of a list.
+#[cfg(feature = "cloud")]
+const ANSWER_MAX: u64 = 32 << 20;
+
+#[cfg(feature = "cloud")]
+impl Http {
+    /// Sends a request with its body, and reads the answer.
+    pub(crate) fn exchange(
+        &self,
+        request: HttpRequest<Bytes>,
+        url: &Url,
+        times: Times,
+    ) -> Result<Response<Bytes>, Broken> {
+        // What has a time of its own for the connection is near, and not behind a proxy.
+        let is_near = url.is_loopback() || times.connect.is_some();
+        let agent = if is_near { &self.loopback } else { &self.outside };
+        let (parts, body) = request.into_parts();
+        let has_body = !matches!(parts.method, Method::GET | Method::HEAD | Method::DELETE);
+        let answer = match has_body {
+            true => agent.run(timed(agent, HttpRequest::from_parts(parts, &*body), times)),
+            false => agent.run(timed(agent, HttpRequest::from_parts(parts, ()), times)),
+        };
+        let (parts, body) = answer.map_err(broken)?.into_parts();
+        let bytes = body.into_with_config().limit(ANSWER_MAX).read_to_vec().map_err(broken)?;
+        Ok(Response::from_parts(parts, bytes.into()))
+    }
+}
+
+#[cfg(feature = "cloud")]
+fn timed<B: ureq::AsSendBody>(agent: &Agent, request: HttpRequest<B>, times: Times) -> HttpRequest<B> {
+    let config = agent.configure_request(request);
+    let config = config.timeout_send_body(Some(times.body)).timeout_recv_body(Some(times.body));
+    // A server answers when it has stored what was sent.
+    let config = config.timeout_recv_response(Some(times.body));
+    match times.connect {
+        Some(_) => config.timeout_connect(times.connect).build(),
+        None => config.build(),
+    }
+}
+
 impl Transport for Http {
     fn send(&self, request: &Request<'_>) -> Result<Answer, Broken> {
         let agent = if request.url.is_loopback() { &self.loopback } else { &self.outside };
@@ -94,7 +150,7 @@ impl Transport for Http {
     }
 }
 
-fn answer(response: ureq::http::Response<ureq::Body>) -> Answer {
+fn answer(response: Response<ureq::Body>) -> Answer {
     let (parts, body) = response.into_parts();
     Answer { status: parts.status.as_u16(), headers: parts.headers, body: Box::new(body.into_reader()) }
 }

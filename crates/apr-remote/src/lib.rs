@@ -7,6 +7,8 @@ extern crate alloc;
 mod buffered;
 mod cache;
 mod client;
+#[cfg(feature = "cloud")]
+mod cloud;
 mod counts;
 mod declared;
 mod error;
@@ -15,6 +17,7 @@ mod file;
 mod folder;
 mod http;
 mod hub;
+#[cfg(not(feature = "cloud"))]
 mod no_cloud;
 mod object;
 mod open;
@@ -32,12 +35,15 @@ mod url;
 pub use crate::buffered::Buffered;
 pub use crate::cache::{CachedFile, HubCache};
 pub use crate::client::{Client, Network, Options, PlainHttp};
+#[cfg(feature = "cloud")]
+pub use crate::cloud::{Aborter, Upload};
 pub use crate::counts::Counts;
 pub use crate::error::{Error, ErrorKind, remote_error};
 pub use crate::exchange::Exchanged;
 pub use crate::file::RemoteFile;
 pub use crate::folder::{Folder, at_once};
 pub use crate::hub::{Hub, HubPath};
+#[cfg(not(feature = "cloud"))]
 pub use crate::no_cloud::{Aborter, Upload};
 pub use crate::object::{ListedObject, ObjectPath, Protocol, Replace};
 pub use crate::place::Place;

@@ -21,14 +21,17 @@ impl Place {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Url`]; [`ErrorKind::Scheme`] for object stores.
+    /// [`ErrorKind::Url`]; [`ErrorKind::Scheme`] for object stores, without the feature `cloud`.
     ///
     /// ```
     /// use apr_remote::Place;
     ///
     /// assert!(Place::parse("models/m.gguf").is_none());
     /// assert!(matches!(Place::parse("hf://org/name"), Some(Ok(Place::Hub(_)))));
-    /// assert_eq!(Place::parse("s3://bucket/key").unwrap().unwrap_err().code(), "rm-scheme");
+    /// match Place::parse("s3://bucket/key").unwrap() {
+    ///     Ok(place) => assert!(cfg!(feature = "cloud") && matches!(place, Place::Object(_))),
+    ///     Err(error) => assert_eq!(error.code(), "rm-scheme"),
+    /// }
     /// ```
     #[must_use]
     pub fn parse(text: &str) -> Option<Result<Self, Error>> {
@@ -38,8 +41,11 @@ impl Place {
             "http" | "https" => Url::parse(text).map(Self::Url),
             "hf" => HubPath::parse(rest).map(Self::Hub),
             scheme => {
-                let scheme = Protocol::of_scheme(scheme)?.scheme();
-                Err(ErrorKind::Scheme { scheme }.into())
+                let protocol = Protocol::of_scheme(scheme)?;
+                match cfg!(feature = "cloud") {
+                    true => ObjectPath::parse(protocol, rest).map(Self::Object),
+                    false => Err(ErrorKind::Scheme { scheme: protocol.scheme() }.into()),
+                }
             }
         })
     }

@@ -124,7 +124,7 @@ impl Url {
     }
 
     /// Without what may be a signature.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "cloud"))]
     pub(crate) fn without_query(&self) -> Self {
         Self { query: None, ..self.clone() }
     }

@@ -1,0 +1,309 @@
+//! Object stores: credentials, signatures, lists and uploads, by `object_store` over our own connections.
+
+mod connector;
+mod upload;
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use core::fmt;
+use core::time::Duration;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::{GcpCredentialProvider, GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::list::{PaginatedListOptions, PaginatedListStore};
+use object_store::multipart::MultipartStore;
+use object_store::path::Path;
+use object_store::signer::{Method, Signer};
+use object_store::{ObjectStore, ObjectStoreExt as _, RetryConfig};
+use zeroize::Zeroizing;
+
+use self::connector::{Connector, wait};
+pub use self::upload::{Aborter, Upload};
+use crate::client::{Client, Route};
+use crate::error::{Error, ErrorKind};
+use crate::http::Http;
+use crate::object::{ListedObject, ObjectPath, Protocol, Replace};
+use crate::sign::{Sign, Signed};
+use crate::url::{Url, encoded};
+
+/// How long a signed URL is valid.
+const VALID: Duration = Duration::from_secs(3600);
+/// Objects below a prefix at most.
+const LISTED_MAX: usize = 100_000;
+/// Where Google Cloud Storage is unless GOOGLE_BASE_URL says otherwise.
+const GOOGLE: &str = "https://storage.googleapis.com";
+
+/// The stores of a client, each made when it is first used.
+#[derive(Debug, Default)]
+pub(crate) struct Stores {
+    http: OnceLock<Arc<Http>>,
+    all: Mutex<BTreeMap<(Protocol, String, Replace), Arc<Store>>>,
+}
+
+/// A bucket.
+pub(crate) struct Store {
+    protocol: Protocol,
+    bucket: String,
+    objects: Arc<dyn ObjectStore>,
+    parts: Arc<dyn MultipartStore>,
+    pages: Arc<dyn PaginatedListStore>,
+    access: Access,
+}
+
+/// How reads are authorized.
+enum Access {
+    /// By a signature in the URL.
+    Signature(Arc<dyn Signer>),
+    /// Not at all: the URL without the signature.
+    Public(Arc<dyn Signer>),
+    /// By a token beside the URL: keys that could sign are rare there.
+    Token { base: String, credentials: Option<GcpCredentialProvider> },
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { protocol, bucket, .. } = self;
+        f.debug_struct("Store").field("protocol", protocol).field("bucket", bucket).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// With the credentials of the environment, as other programs name them.
+    fn new(
+        protocol: Protocol,
+        bucket: &str,
+        connector: Connector,
+        retry: RetryConfig,
+    ) -> Result<Self, Error> {
+        let settings = ErrorKind::Settings { scheme: protocol.scheme() };
+        let caused = |error: object_store::Error| Error::caused(settings.clone(), error);
+        match protocol {
+            Protocol::S3 => {
+                let builder = AmazonS3Builder::from_env()
+                    .with_bucket_name(bucket)
+                    .with_retry(retry)
+                    .with_http_connector(connector);
+                let is_public = is_true(builder.get_config_value(&AmazonS3ConfigKey::SkipSignature));
+                let store = Arc::new(builder.clone().build().map_err(caused)?);
+                let access = if is_public {
+                    let any = builder.with_access_key_id("-").with_secret_access_key("-");
+                    Access::Public(Arc::new(any.build().map_err(caused)?))
+                } else {
+                    Access::Signature(Arc::<object_store::aws::AmazonS3>::clone(&store))
+                };
+                Ok(Self::of(protocol, bucket, store, access))
+            }
+            Protocol::Google => {
+                let builder = GoogleCloudStorageBuilder::from_env()
+                    .with_bucket_name(bucket)
+                    .with_retry(retry)
+                    .with_http_connector(connector);
+                let base = builder.get_config_value(&GoogleConfigKey::BaseUrl);
+                let is_public = is_true(builder.get_config_value(&GoogleConfigKey::SkipSignature));
+                // What is wrong with a key would show a part of it.
+                let store = Arc::new(builder.build().map_err(|_| Error::from(settings))?);
+                let access = Access::Token {
+                    base: base.unwrap_or_else(|| GOOGLE.to_owned()).trim_end_matches('/').to_owned(),
+                    credentials: (!is_public).then(|| Arc::clone(store.credentials())),
+                };
+                Ok(Self::of(protocol, bucket, store, access))
+            }
+            Protocol::Azure => {
+                let builder = MicrosoftAzureBuilder::from_env()
+                    .with_container_name(bucket)
+                    .with_retry(retry)
+                    .with_http_connector(connector);
+                let store = Arc::new(builder.build().map_err(caused)?);
+                let access = Access::Signature(Arc::<object_store::azure::MicrosoftAzure>::clone(&store));
+                Ok(Self::of(protocol, bucket, store, access))
+            }
+        }
+    }
+
+    fn of<S: ObjectStore + MultipartStore + PaginatedListStore>(
+        protocol: Protocol,
+        bucket: &str,
+        store: Arc<S>,
+        access: Access,
+    ) -> Self {
+        Self {
+            protocol,
+            bucket: bucket.to_owned(),
+            objects: Arc::<S>::clone(&store),
+            parts: Arc::<S>::clone(&store),
+            pages: store,
+            access,
+        }
+    }
+
+    /// Waits for a request, and names what is wrong.
+    fn wait<T>(&self, request: impl Future<Output = object_store::Result<T>>) -> Result<T, Error> {
+        wait(&self.bucket, request)
+    }
+
+    fn sign(&self, path: &Path) -> Result<Signed, Error> {
+        let parsed = |url: &object_store::signer::Url| Url::parse(url.as_str());
+        match &self.access {
+            Access::Signature(signer) => {
+                let url = self.wait(signer.signed_url(Method::GET, path, VALID))?;
+                Ok(parsed(&url)?.into())
+            }
+            Access::Public(signer) => {
+                let url = self.wait(signer.signed_url(Method::GET, path, VALID))?;
+                Ok(parsed(&url)?.without_query().into())
+            }
+            Access::Token { base, credentials } => {
+                let url = Url::parse(&format!("{base}/{}/{}", self.bucket, encoded(path.as_ref(), true)))?;
+                let Some(credentials) = credentials else { return Ok(url.into()) };
+                let credential = self.wait(credentials.get_credential())?;
+                let bearer = Some(&credential.bearer).filter(|bearer| !bearer.is_empty());
+                Ok(Signed { url, bearer: bearer.map(|token| Zeroizing::new(format!("Bearer {token}"))) })
+            }
+        }
+    }
+
+    /// Bytes of an object; `None` if there is none.
+    fn len(&self, path: &Path) -> Result<Option<u64>, Error> {
+        let error = match self.wait(self.objects.head(path)) {
+            Ok(found) => return Ok(Some(found.size)),
+            Err(error) => error,
+        };
+        let is_missing = matches!(error.kind(), ErrorKind::NotFound { .. });
+        if !is_missing && !matches!(error.kind(), ErrorKind::Denied { .. }) {
+            return Err(error);
+        }
+        // An answer to HEAD has no body, which would say more.
+        let options = PaginatedListOptions { max_keys: Some(1), ..Default::default() };
+        match self.wait(self.pages.list_paginated(Some(path.as_ref()), options)) {
+            Err(told) if matches!(told.kind(), ErrorKind::Bucket { .. } | ErrorKind::Credentials { .. }) => {
+                Err(told)
+            }
+            _ if is_missing => Ok(None),
+            _ => Err(error),
+        }
+    }
+}
+
+fn is_true(value: Option<String>) -> bool {
+    value.is_some_and(|value| value.eq_ignore_ascii_case("true") || value == "1")
+}
+
+/// The key as `object_store` takes it.
+fn path(object: &ObjectPath) -> Result<Path, Error> {
+    Path::parse(object.key()).map_err(|_| ErrorKind::Url { problem: "the key is not supported" }.into())
+}
+
+/// Signs the URL of an object.
+#[derive(Debug)]
+struct ObjectSigner {
+    store: Arc<Store>,
+    path: Path,
+}
+
+impl Sign for ObjectSigner {
+    fn sign(&self) -> Result<Signed, Error> {
+        self.store.sign(&self.path)
+    }
+
+    fn bucket(&self) -> &str {
+        &self.store.bucket
+    }
+}
+
+impl Client {
+    /// The bucket of an object.
+    fn store(&self, object: &ObjectPath, replace: Replace) -> Result<Arc<Store>, Error> {
+        self.allowed()?;
+        let Stores { http, all } = &self.stores;
+        let http = match http.get() {
+            Some(http) => Arc::clone(http),
+            None => {
+                let new = Arc::new(Http::new(self.options.certificates.clone())?);
+                Arc::clone(http.get_or_init(|| new))
+            }
+        };
+        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (object.protocol(), object.bucket().to_owned(), replace);
+        if let Some(store) = all.get(&key) {
+            return Ok(Arc::clone(store));
+        }
+        let tries = self.options.tries;
+        let retry = RetryConfig {
+            max_retries: tries.count.saturating_sub(1) as usize,
+            retry_timeout: tries.time,
+            ..RetryConfig::default()
+        };
+        let is_new_only = replace == Replace::Never && object.protocol() == Protocol::S3;
+        let connector =
+            Connector::new(http, self.options.plain_http, Arc::clone(&self.counters), is_new_only);
+        let store = Arc::new(Store::new(object.protocol(), object.bucket(), connector, retry)?);
+        all.insert(key, Arc::clone(&store));
+        Ok(store)
+    }
+
+    /// The route to an object.
+    pub(crate) fn object(&self, object: &ObjectPath) -> Result<Route, Error> {
+        let (store, path) = (self.store(object, Replace::Always)?, path(object)?);
+        Route::signed(Arc::new(ObjectSigner { store, path }))
+    }
+
+    /// Bytes of an object; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of requests; [`ErrorKind::Bucket`], [`ErrorKind::Credentials`], [`ErrorKind::Settings`].
+    pub fn object_len(&self, object: &ObjectPath) -> Result<Option<u64>, Error> {
+        self.store(object, Replace::Always)?.len(&path(object)?)
+    }
+
+    /// The objects below a prefix, which is a whole component of keys, in the order of their keys.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`object_len`](Self::object_len); [`ErrorKind::Listing`] if there are more than 100,000.
+    pub fn list_objects(&self, prefix: &ObjectPath) -> Result<Vec<ListedObject>, Error> {
+        let store = self.store(prefix, Replace::Always)?;
+        let slash = if prefix.is_prefix() { "" } else { "/" };
+        let key = format!("{}{slash}", prefix.key());
+        let mut listed = BTreeMap::new();
+        let mut page_token = None;
+        loop {
+            let options = PaginatedListOptions { page_token, ..Default::default() };
+            let page = store.wait(
+                store
+                    .pages
+                    .list_paginated(Some(&key).filter(|key| !key.is_empty()).map(String::as_str), options),
+            )?;
+            for object in page.result.objects {
+                // Lists of some stores have it without the quotes of the header.
+                let etag =
+                    object.e_tag.map(|tag| if tag.starts_with('"') { tag } else { format!("\"{tag}\"") });
+                listed.insert(object.location.to_string(), (object.size, etag));
+            }
+            if listed.len() > LISTED_MAX {
+                let problem = format!("there are more than {LISTED_MAX} objects");
+                return Err(ErrorKind::Listing { problem }.into());
+            }
+            match page.page_token {
+                Some(token) => page_token = Some(token),
+                None => break,
+            }
+        }
+        // Programs put empty objects where they show folders.
+        let is_folder = |key: &str, len| {
+            let inside = format!("{key}/");
+            let mut next = listed.range(inside.clone()..);
+            len == 0 && next.next().is_some_and(|(next, _)| next.starts_with(&inside))
+        };
+        let objects =
+            listed.iter().filter(|(found, (len, _))| found.starts_with(&key) && !is_folder(found, *len));
+        let objects = objects.map(|(found, (len, etag))| ListedObject {
+            path: prefix.with_key(found),
+            len: *len,
+            etag: etag.clone(),
+        });
+        Ok(objects.collect())
+    }
+}

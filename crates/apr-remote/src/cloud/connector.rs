@@ -1,0 +1,237 @@
+//! Requests of `object_store` over our connections.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::cell::RefCell;
+use core::net::IpAddr;
+use core::pin::Pin;
+use core::sync::atomic::Ordering;
+use core::time::Duration;
+use std::io;
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
+};
+use ureq::http::{HeaderValue, Method, Request, StatusCode};
+
+use crate::client::PlainHttp;
+use crate::counts::Counters;
+use crate::error::{Error, ErrorKind};
+use crate::http::{Http, Times};
+use crate::retry::allowed;
+use crate::sign::{code_of, refusal};
+use crate::transport::Broken;
+use crate::url::Url;
+
+/// Time for a connection to the service that gives credentials to a machine: elsewhere there is none, and nothing answers.
+const SERVICE: Duration = Duration::from_secs(1);
+
+/// Makes connections.
+#[derive(Clone, Debug)]
+pub(super) struct Connector {
+    http: Arc<Http>,
+    plain_http: PlainHttp,
+    counters: Arc<Counters>,
+    /// Whether an upload is not completed where an object is.
+    is_new_only: bool,
+}
+
+impl Connector {
+    pub(super) const fn new(
+        http: Arc<Http>,
+        plain_http: PlainHttp,
+        counters: Arc<Counters>,
+        is_new_only: bool,
+    ) -> Self {
+        Self { http, plain_http, counters, is_new_only }
+    }
+}
+
+impl HttpConnector for Connector {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
+    }
+}
+
+impl HttpService for Connector {
+    fn call<'s, 'f>(
+        &'s self,
+        request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'f>>
+    where
+        's: 'f,
+        Self: 'f,
+    {
+        // It waits for the network: each future has a thread of its own.
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            let body = body.collect().await?.to_bytes();
+            let answered = self.exchange(Request::from_parts(parts, body));
+            answered.map_err(|Stop { kind, error }| {
+                let shown = io::Error::other(error.to_string());
+                SEEN.with_borrow_mut(|seen| seen.outcome = Some(Outcome::Broken(error)));
+                HttpError::new(kind, shown)
+            })
+        })
+    }
+}
+
+/// Whether a host gives credentials to the machine or container that asks, over plain HTTP: at an address that is on no other network.
+fn is_service(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    match address.parse() {
+        Ok(IpAddr::V4(address)) => address.is_link_local(),
+        // Amazon's.
+        Ok(IpAddr::V6(address)) => matches!(address.segments(), [0xfd00, 0xec2, ..]),
+        Err(_) => host == "metadata.google.internal" || host == "metadata",
+    }
+}
+
+/// Why there is no answer, and whether it is tried again.
+struct Stop {
+    kind: HttpErrorKind,
+    error: Error,
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self { kind: HttpErrorKind::Unknown, error }
+    }
+}
+
+impl Connector {
+    fn exchange(&self, mut request: Request<Bytes>) -> Result<HttpResponse, Stop> {
+        let url = Url::parse(&request.uri().to_string())?;
+        let host = url.host().to_owned();
+        let is_service = is_service(&host);
+        let is_plain = !url.is_secure() && !url.is_loopback();
+        if is_plain && !is_service && self.plain_http == PlainHttp::Loopback {
+            return Err(Error::from(ErrorKind::PlainHttp { host }).into());
+        }
+        let query = request.uri().query().unwrap_or_default();
+        if self.is_new_only && request.method() == Method::POST && query.contains("uploadId=") {
+            // Not among the headers that have to be signed.
+            request.headers_mut().insert("if-none-match", HeaderValue::from_static("*"));
+        }
+        let times = Times {
+            connect: if is_service { Some(SERVICE) } else { None },
+            body: allowed(request.body().len() as u64),
+        };
+        self.counters.requests.fetch_add(1, Ordering::Relaxed);
+        let (tries, is_retry) = SEEN.with_borrow_mut(|seen| {
+            seen.tries += 1;
+            (seen.tries, seen.outcome.is_some())
+        });
+        if is_retry {
+            self.counters.retries.fetch_add(1, Ordering::Relaxed);
+        }
+        let answer = self
+            .http
+            .exchange(request, &url, times)
+            .map_err(|broken| stop(broken, host.clone(), tries, is_service))?;
+        self.counters.bytes.fetch_add(answer.body().len() as u64, Ordering::Relaxed);
+        let status = answer.status();
+        if !status.is_success() {
+            let code = code_of(answer.body()).map(str::to_owned);
+            let outcome = Outcome::Refused { status, code, host, tries };
+            SEEN.with_borrow_mut(|seen| seen.outcome = Some(outcome));
+        }
+        Ok(answer.map(Into::into))
+    }
+}
+
+fn stop(broken: Broken, host: String, tries: u32, is_service: bool) -> Stop {
+    match broken {
+        Broken::Connection(_) if is_service => {
+            let problem =
+                "there are none in the environment, and this machine has no service that gives them";
+            Error::from(ErrorKind::Credentials { problem: problem.to_owned() }).into()
+        }
+        Broken::Connection(error) => {
+            let is_connect = match error.downcast_ref::<ureq::Error>() {
+                Some(error) => matches!(error, ureq::Error::HostNotFound | ureq::Error::ConnectionFailed),
+                None => error
+                    .downcast_ref::<io::Error>()
+                    .is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused),
+            };
+            // What may have arrived is repeated if that changes nothing.
+            let kind = if is_connect { HttpErrorKind::Connect } else { HttpErrorKind::Interrupted };
+            Stop { kind, error: Error::caused(ErrorKind::GaveUp { host, tries }, error) }
+        }
+        Broken::Request => Error::from(ErrorKind::Url { problem: "no request can be made of it" }).into(),
+        Broken::Tls(error) => Error::caused(ErrorKind::Tls { host }, error).into(),
+        Broken::Protocol(error) => {
+            Error::caused(ErrorKind::Range { problem: "it is not HTTP" }, error).into()
+        }
+    }
+}
+
+/// What happened to the requests of this thread since it began to wait.
+#[derive(Debug, Default)]
+struct Seen {
+    tries: u32,
+    outcome: Option<Outcome>,
+}
+
+#[derive(Debug)]
+enum Outcome {
+    Refused { status: StatusCode, code: Option<String>, host: String, tries: u32 },
+    Broken(Error),
+}
+
+thread_local! {
+    /// Errors of `object_store` are texts, which may have URLs in them.
+    static SEEN: RefCell<Seen> = RefCell::default();
+}
+
+/// Waits for requests to a bucket on this thread, and names what is wrong with them.
+pub(super) fn wait<T>(
+    bucket: &str,
+    request: impl Future<Output = object_store::Result<T>>,
+) -> Result<T, Error> {
+    SEEN.take();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let runtime = runtime.map_err(|error| Error::caused(ErrorKind::OutOfMemory { len: 0 }, error))?;
+    let error = match runtime.block_on(request) {
+        Ok(done) => return Ok(done),
+        Err(error) => error,
+    };
+    let host = || bucket.to_owned();
+    Err(match (SEEN.take().outcome, error) {
+        (Some(Outcome::Broken(error)), _) => error,
+        (Some(Outcome::Refused { status, code, host, tries }), error) => {
+            let is_temporary = crate::retry::is_temporary(status.as_u16());
+            match (is_temporary, error) {
+                (true, _) => ErrorKind::GaveUp { host, tries }.into(),
+                (
+                    false,
+                    object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. },
+                ) => ErrorKind::Exists.into(),
+                _ => refusal(status.as_u16(), code.as_deref(), &host, bucket).into(),
+            }
+        }
+        (None, object_store::Error::AlreadyExists { .. }) => ErrorKind::Exists.into(),
+        (None, object_store::Error::NotFound { .. }) => ErrorKind::NotFound { host: host() }.into(),
+        (None, _) => {
+            ErrorKind::Range { problem: "the object store gave another answer than its protocol has" }.into()
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn services_are_at_addresses_of_their_own() {
+        for host in ["169.254.169.254", "169.254.170.2", "[fd00:ec2::254]", "metadata.google.internal"] {
+            assert!(is_service(host), "{host}");
+        }
+        for host in ["169.255.0.1", "10.0.0.1", "[fd00::1]", "169.254.169.254.example", "s3.amazonaws.com"] {
+            assert!(!is_service(host), "{host}");
+        }
+    }
+}
