@@ -4,6 +4,7 @@
 //! shell reports 130, 143 or 129, and a loop around the program ends too. A second signal ends the process at once.
 //! Only [`run`](crate::run) installs this; a program that calls [`run_json`](crate::run_json) keeps its own handlers.
 
+use alloc::collections::BTreeMap;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io::{self, IsTerminal, Write};
@@ -26,6 +27,8 @@ use windows as system;
 
 /// How long the line may wait for a standard error that is not read.
 const LINE_PATIENCE: Duration = Duration::from_secs(1);
+/// How long the end of what is elsewhere may take.
+const ELSEWHERE_PATIENCE: Duration = Duration::from_secs(5);
 /// Most names in the line.
 const MAX_NAMES: usize = 3;
 
@@ -56,6 +59,48 @@ static PHASE: Mutex<Phase> = Mutex::new(Phase::Running(None));
 static STREAMING: AtomicBool = AtomicBool::new(false);
 /// Files that were changed in place, see [`in_place`]. Locked while one is.
 static IN_PLACE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// What a signal has to end elsewhere, by number, and the next number.
+static ELSEWHERE: Mutex<(BTreeMap<u64, AtSignal>, u64)> = Mutex::new((BTreeMap::new(), 0));
+
+type AtSignal = Box<dyn FnOnce() + Send>;
+
+/// Until it is dropped, a signal ends something elsewhere before it ends the process, see [`on_signal`].
+#[cfg_attr(not(feature = "remote"), allow(dead_code, reason = "only uploads are elsewhere"))]
+#[derive(Debug)]
+pub(crate) struct OnSignal(u64);
+
+impl Drop for OnSignal {
+    fn drop(&mut self) {
+        lock(&ELSEWHERE).0.remove(&self.0);
+    }
+}
+
+/// Remembers what a signal has to end elsewhere: an upload, for example.
+#[cfg_attr(not(feature = "remote"), allow(dead_code, reason = "only uploads are elsewhere"))]
+pub(crate) fn on_signal(end: impl FnOnce() + Send + 'static) -> OnSignal {
+    let mut elsewhere = lock(&ELSEWHERE);
+    elsewhere.1 += 1;
+    let number = elsewhere.1;
+    elsewhere.0.insert(number, Box::new(end));
+    OnSignal(number)
+}
+
+/// Ends what is elsewhere, as far as there is time.
+fn end_elsewhere() {
+    let all = core::mem::take(&mut lock(&ELSEWHERE).0);
+    if all.is_empty() {
+        return;
+    }
+    let (ended, wait) = mpsc::channel();
+    let end = move || {
+        all.into_values().for_each(|end| end());
+        let _ = ended.send(());
+    };
+    if thread::Builder::new().spawn(end).is_ok() {
+        let _ = wait.recv_timeout(ELSEWHERE_PATIENCE);
+    }
+}
 
 fn phase() -> MutexGuard<'static, Phase> {
     lock(&PHASE)
@@ -156,6 +201,7 @@ fn obey(name: &str, asked: Asked, second_ends: impl FnOnce(), end: impl FnOnce()
     second_ends();
     // Held until the end: no other file is begun.
     let mut in_place = lock(&IN_PLACE);
+    end_elsewhere();
     let placed = [core::mem::take(&mut *in_place), durable_file::abandon_all()].concat();
     restore_terminal();
     say(line(name, &placed, STREAMING.load(Ordering::Relaxed)));

@@ -12,6 +12,8 @@ use st_core::{Layout, Planned};
 
 use crate::error::{CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_USAGE, Failure};
 use crate::interruption;
+#[cfg(feature = "remote")]
+use crate::remote::{self, NewObject};
 use crate::terminal::Console;
 
 /// Bytes between two looks at the progress.
@@ -55,11 +57,19 @@ pub(crate) enum Destination {
     Stdout,
     /// A path.
     File(PathBuf),
+    /// An object of an object store.
+    #[cfg(feature = "remote")]
+    Object(PathBuf),
 }
 
 impl Destination {
     pub(crate) fn new(path: &Path) -> Self {
-        if path.as_os_str() == "-" { Self::Stdout } else { Self::File(path.to_owned()) }
+        match path {
+            _ if path.as_os_str() == "-" => Self::Stdout,
+            #[cfg(feature = "remote")]
+            _ if remote::is_object(path) => Self::Object(path.to_owned()),
+            _ => Self::File(path.to_owned()),
+        }
     }
 
     /// What to call it.
@@ -67,7 +77,14 @@ impl Destination {
         match self {
             Self::Stdout => Path::new("-"),
             Self::File(path) => path,
+            #[cfg(feature = "remote")]
+            Self::Object(url) => url,
         }
+    }
+
+    /// Whether what was written of it can be changed before it takes its place.
+    pub(crate) const fn is_changeable(&self) -> bool {
+        matches!(self, Self::File(_))
     }
 
     /// Refuses, before any work is done, what could not be written in the end.
@@ -87,10 +104,12 @@ impl Destination {
             }
             Self::Stdout => Ok(()),
             Self::File(path) => check_file(path, overwrite),
+            #[cfg(feature = "remote")]
+            Self::Object(url) => remote::check_object(url, overwrite),
         }
     }
 
-    /// Writes whatever `fill` writes. The file appears, or is replaced, once all of it has reached the disk.
+    /// Writes whatever `fill` writes. The file or object appears, or is replaced, once all of it has reached the disk or the store.
     ///
     /// # Errors
     ///
@@ -111,6 +130,12 @@ impl Destination {
                 let mut file = create(path, overwrite)?;
                 fill(&mut file)?;
                 Ok(file.commit()?)
+            }
+            #[cfg(feature = "remote")]
+            Self::Object(url) => {
+                let mut object = NewObject::create(url, overwrite, None)?;
+                fill(&mut object)?;
+                object.finish().map_err(|failure| failure.in_file(url))
             }
         }
     }
@@ -143,6 +168,8 @@ impl Destination {
         match self {
             Self::Stdout => Failure::stdout(io::Error::new(error.kind(), error.to_string())),
             Self::File(path) => Failure::io("write", path, error),
+            #[cfg(feature = "remote")]
+            Self::Object(url) => remote::object_failure(url, error),
         }
     }
 
@@ -167,6 +194,13 @@ impl Destination {
                 stream(layout, &mut file, pull)
                     .map_err(|stop| stop.failure(|error| file.write_error(error).into()))?;
                 Ok(file.commit()?)
+            }
+            #[cfg(feature = "remote")]
+            Self::Object(url) => {
+                let mut object = NewObject::create(url, overwrite, Some(layout.file_len()))?;
+                stream(layout, &mut object, pull)
+                    .map_err(|stop| stop.failure(|error| remote::object_failure(url, &error)))?;
+                object.finish().map_err(|failure| failure.in_file(url))
             }
         }
     }

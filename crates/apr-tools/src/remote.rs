@@ -1,12 +1,16 @@
 //! URLs where a FILE is taken.
 
 #[cfg(feature = "remote")]
+mod object;
+#[cfg(feature = "remote")]
 mod repository;
 #[cfg(feature = "remote")]
 mod session;
 
 use std::path::Path;
 
+#[cfg(feature = "remote")]
+pub(crate) use self::object::{NewObject, check as check_object, failure as object_failure, objects_below};
 #[cfg(feature = "remote")]
 pub(crate) use self::repository::{Listed, Repository, whole};
 #[cfg(feature = "remote")]
@@ -18,6 +22,13 @@ use crate::terminal::suggest;
 /// Whether FILE is a URL.
 pub(crate) fn is_url(path: &Path) -> bool {
     path.to_str().is_some_and(suggest::is_url)
+}
+
+/// Whether FILE is an object of an object store, or a prefix of some.
+#[cfg(feature = "remote")]
+pub(crate) fn is_object(path: &Path) -> bool {
+    let scheme = path.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| ["s3", "gs", "az"].iter().any(|known| scheme.eq_ignore_ascii_case(known)))
 }
 
 /// Whether FILE is a URL with a query, which may be a signature.

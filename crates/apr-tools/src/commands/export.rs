@@ -15,6 +15,7 @@ use crate::commands::convert::{self, Blocks, FormatArg, MetadataEdit, Request, T
 use crate::commands::key_or_part::KeyOrPart;
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::output::Run;
+use crate::remote::is_url;
 use crate::terminal::Console;
 
 const AFTER_HELP: &str = "The same as `apr convert MODEL OUT --format FORMAT`, which has more options, but for quantized tensors that \
@@ -128,8 +129,8 @@ fn file(output: &Path, format: &str, run: Run) -> Result<(PathBuf, NewFolders), 
         return Ok((output.to_owned(), NewFolders::default()));
     }
     let folders = match run {
-        Run::Write => NewFolders::create(output)?,
-        Run::Dry => NewFolders::default(),
+        Run::Write if !is_url(output) => NewFolders::create(output)?,
+        _ => NewFolders::default(),
     };
     Ok((output.join("model").with_extension(format), folders))
 }

@@ -29,7 +29,7 @@ const AFTER_HELP: &str = "A repository is copied at one commit, whatever happens
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// A repository of the hub, hf://ORG/NAME, hf://ORG/NAME@REVISION, or a file or folder in it, hf://ORG/NAME/PATH; the URL of a file, or of
-    /// an index with its shards.
+    /// an index with its shards; an object or a prefix, s3://BUCKET/PREFIX, with the feature `cloud`.
     #[arg(value_name = "URL")]
     url: PathBuf,
     /// The folder that gets the files, by their paths; it is created if need be.

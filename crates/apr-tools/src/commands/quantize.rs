@@ -278,7 +278,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
                     Ok(NewFile::new(&work, imatrix, &provenance, &rules)?.0)
                 };
                 // What cannot be changed later is hashed first.
-                if file.head().is_none() || output.destination == Destination::Stdout {
+                if file.head().is_none() || !output.destination.is_changeable() {
                     recorded()?.write(&work, &output, console, || Ok(None))
                 } else {
                     file.write(&work, &output, console, || Ok(recorded()?.head().map(<[u8]>::to_vec)))

@@ -124,6 +124,9 @@ pub(crate) fn seal(
 ) -> Result<Exit, Failure> {
     let Output { destination, overwrite, run } = output;
     let Destination::File(out_path) = &destination else {
+        if destination != Destination::Stdout {
+            return Err(Failure::not_remote(destination.label()));
+        }
         return Err(Failure::new(CODE_USAGE, "a sealed file cannot go to standard output")
             .because("its header is written last, when everything it vouches for is known")
             .help("name an output file"));

@@ -61,11 +61,11 @@ impl Ending {
     pub(crate) fn of_output(destination: &Destination) -> Result<Option<Self>, Failure> {
         match destination {
             Destination::Stdout => Ok(None),
-            Destination::File(path) => match (Self::of_name(path), path.extension()) {
+            destination => match (Self::of_name(destination.label()), destination.label().extension()) {
                 (None, Some(extension)) => {
                     let extension = escape::path(Path::new(extension)).to_string();
                     let what = format!("apr cannot write .{extension} files");
-                    Err(Failure::new(CODE_OUTPUT_FORMAT, what).in_file(path))
+                    Err(Failure::new(CODE_OUTPUT_FORMAT, what).in_file(destination.label()))
                 }
                 (ending, _) => Ok(ending),
             },

@@ -192,8 +192,7 @@ pub(crate) fn whole(file: &RemoteFile) -> Result<Vec<u8>, Failure> {
 
 fn all(file: &RemoteFile) -> Result<Vec<u8>, Failure> {
     let mut text = vec![0; file.total_len() as usize];
-    file.read_exact_at(0, &mut text)
-        .map_err(|error| Failure::of_remote(error, Path::new(&file.url().to_string())))?;
+    file.read_exact_at(0, &mut text).map_err(|error| Failure::of_remote(error, Path::new(&file.shown())))?;
     Ok(text)
 }
 

@@ -274,7 +274,7 @@ impl Remote {
         files.push(Arc::clone(&self.0.file));
         let mut declared = Vec::new();
         for file in files {
-            let name = PathBuf::from(file.url().to_string());
+            let name = PathBuf::from(file.shown());
             let sha256 = file.sha256_of_hub().map_err(|error| Failure::from(error).in_file(&name))?;
             declared.extend(sha256.map(|sha256| (file, name, sha256)));
         }
@@ -310,9 +310,8 @@ impl Opened {
     fn new(client: Arc<Client>, place: &Place, path: &Path) -> Result<Self, Failure> {
         let file = client.open_model(place)?;
         let kind = FileKind::of_source(&file).map_err(|error| Failure::of_remote(error, path))?;
-        let url = file.url();
-        let is_index = url.file_name().to_ascii_lowercase().ends_with(".json");
-        let name = if is_index { url.to_string().into() } else { path.to_owned() };
+        let is_index = file.url().file_name().to_ascii_lowercase().ends_with(".json");
+        let name = if is_index { file.shown().into() } else { path.to_owned() };
         let shards = Folder::of(client, &file);
         Ok(Self { name, kind, file: Arc::new(file), shards: Arc::new(shards) })
     }

@@ -201,11 +201,10 @@ fn what_is_not_read_over_the_network_is_refused_by_name() {
     let sandbox = Sandbox::with_models();
     let server = serve(&sandbox, "");
     let url = server.url("/model.safetensors");
-    let cases: [(&[&str], i32, &str); 16] = [
+    let cases: [(&[&str], i32, &str); 15] = [
         (&["inspect", &url, "--offline"], 2, "rm-offline"),
         (&["inspect", "https://example.org/model.safetensors", "--offline"], 2, "rm-offline"),
         (&["inspect", "http://198.51.100.1/model.safetensors"], 2, "rm-http"),
-        (&["inspect", "s3://bucket/model.safetensors"], 6, "rm-scheme"),
         (&["inspect", "https://user:word@example.org/m"], 2, "rm-url"),
         (&["inspect", "ftp://example.org/m"], 2, "cli-remote"),
         (&["seal", &url, "-o", "x.sealed", "--password-file", "password.txt"], 2, "cli-remote"),
@@ -224,6 +223,23 @@ fn what_is_not_read_over_the_network_is_refused_by_name() {
         let ran = sandbox.run(args);
         assert!(ran.exit == exit && ran.stderr.contains(code), "{args:?}: {}\n{}", ran.exit, ran.stderr);
         assert!(server.seen().is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+#[cfg(not(feature = "cloud"))]
+fn object_stores_are_refused_with_the_name_of_the_feature() {
+    let sandbox = Sandbox::with_models();
+    for args in [
+        &["inspect", "s3://bucket/model.safetensors"][..],
+        &["tensors", "gs://bucket/model.safetensors"],
+        &["get", "az://container/models", "-o", "copy"],
+        &["convert", "model.safetensors", "s3://bucket/model.gguf"],
+        &["quantize", "model.safetensors", "-o", "gs://bucket/model.gguf", "--type", "q8_0"],
+    ] {
+        let ran = sandbox.run(args);
+        let is_named = ran.stderr.contains("rm-scheme") && ran.stderr.contains("feature `cloud`");
+        assert!(ran.exit == 6 && is_named, "{args:?}: {}\n{}", ran.exit, ran.stderr);
     }
 }
 

@@ -19,7 +19,7 @@ use crate::commands::quantize;
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::file_digest::Digests;
 use crate::input::{Rules, Tensor};
-use crate::output::{Destination, Output, Run};
+use crate::output::{Output, Run};
 use crate::terminal::Console;
 
 /// Most bytes of the file of `--metadata`.
@@ -248,10 +248,10 @@ impl Job<'_> {
                             split::plan(&model, limits, &output.destination)
                         };
                         // What cannot be changed later is hashed first.
-                        if output.destination == Destination::Stdout {
-                            recorded()?.write(&work, console, || Ok(None))
-                        } else {
+                        if output.destination.is_changeable() {
                             files.write(&work, console, || Ok(recorded()?.head()))
+                        } else {
+                            recorded()?.write(&work, console, || Ok(None))
                         }
                     }
                     None => files.write(&work, console, || Ok(None)),

@@ -19,6 +19,7 @@ use crate::error::{
 };
 use crate::input::{Contents, Model, Rules, Tensor};
 use crate::output::{self, Destination, Overwrite, Run};
+use crate::remote::is_url;
 use crate::report::{Report, Written};
 use crate::terminal::escape;
 use crate::terminal::human::{bytes, exact_bytes, plural};
@@ -105,6 +106,10 @@ pub(super) fn run(request: &Request<'_>, console: &mut Console) -> Result<Exit, 
 fn check_folder(path: &Path, overwrite: Overwrite) -> Result<(), Failure> {
     if path.as_os_str() == "-" {
         return Err(Failure::new(CODE_USAGE, "a folder is not written to standard output"));
+    }
+    if is_url(path) {
+        let failure = Failure::new(CODE_USAGE, "a folder is not written to a URL").in_file(path);
+        return Err(failure.help("write it to a folder of this machine, and send that with `apr put`"));
     }
     let Ok(found) = path.metadata() else {
         return match path.symlink_metadata() {

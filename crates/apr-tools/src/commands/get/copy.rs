@@ -127,7 +127,7 @@ impl<'f> Folder<'f> {
         progress: &mut Progress,
     ) -> Result<Copied, Failure> {
         let file = client.open(&wanted.place)?;
-        let shown = file.url().to_string();
+        let shown = file.shown();
         self.copy_open(wanted, &file, progress).map_err(|failure| failure.in_place_of_file(Path::new(&shown)))
     }
 
@@ -322,7 +322,7 @@ impl Part {
             Ok::<(), Stop>(())
         });
         read.map_err(|stop| match stop {
-            Stop::Read(error) => Failure::of_remote(error, Path::new(&file.url().to_string())),
+            Stop::Read(error) => Failure::of_remote(error, Path::new(&file.shown())),
             Stop::Write(failure) => failure,
         })?;
         self.len = file.total_len();

@@ -4,7 +4,7 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use std::path::Path;
 
-use apr_remote::{Client, Error, ErrorKind, Place, RemoteFile};
+use apr_remote::{Client, Error, ErrorKind, ListedObject, Place, RemoteFile};
 use read_at::ReadAt as _;
 use st_core::ShardIndex;
 
@@ -51,9 +51,10 @@ impl Plan {
                 });
                 (Some(at.revision().to_owned()), files.collect())
             }
-            Place::Url(_) | Place::Object(_) => {
-                (None, of_url(&client, &place).map_err(|failure| failure.in_file(url))?)
-            }
+            Place::Url(_) | Place::Object(_) => match remote::objects_below(url)? {
+                Some(objects) => (None, objects.into_iter().map(of_object).collect()),
+                None => (None, of_url(&client, &place).map_err(|failure| failure.in_file(url))?),
+            },
         };
         files.retain(|file| paths.includes(&file.path));
         if files.is_empty() {
@@ -93,7 +94,10 @@ fn is_local(path: &str) -> bool {
 /// A file, and of an index its shards.
 fn of_url(client: &Arc<Client>, place: &Place) -> Result<Vec<Wanted>, Failure> {
     let file = client.open(place)?;
-    let name = file.url().file_name().to_owned();
+    let name = match place {
+        Place::Object(object) => object.key().rsplit('/').next().unwrap_or_default().to_owned(),
+        _ => file.url().file_name().to_owned(),
+    };
     if name.is_empty() {
         return Err(Failure::new(CODE_USAGE, "the URL names no file"));
     }
@@ -102,12 +106,16 @@ fn of_url(client: &Arc<Client>, place: &Place) -> Result<Vec<Wanted>, Failure> {
         let index = ShardIndex::from_json(&remote::whole(&file)?)?;
         let names: BTreeSet<&str> = index.weight_map().map(|(_, shard)| shard).collect();
         for name in names {
-            let place = Place::Url(file.url().beside(name)?);
+            let place = place.beside(name)?;
             let shard = client.open(&place)?;
             files.push(of_file(&shard, place, name.to_owned()));
         }
     }
     Ok(files)
+}
+
+fn of_object((path, object): (String, ListedObject)) -> Wanted {
+    Wanted { place: Place::Object(object.path), path, len: Some(object.len), sha256: None }
 }
 
 fn of_file(file: &RemoteFile, place: Place, path: String) -> Wanted {

@@ -131,14 +131,14 @@ impl<'k> Report<'k> {
         console: &mut Console,
     ) -> Result<(), Failure> {
         let report = self.report(predictions.len(), files, None);
-        let Destination::File(path) = destination else {
+        if *destination == Destination::Stdout {
             return console.report_with_list(&report, PREDICTIONS, predictions);
-        };
+        }
         destination.fill(overwrite, |out| {
             report::write_with_list(out, &report, PREDICTIONS, predictions)
                 .map_err(|error| destination.write_failure(&error))
         })?;
-        console.report(&self.report(predictions.len(), files, Some(path)))
+        console.report(&self.report(predictions.len(), files, Some(destination.label())))
     }
 
     /// Reports the file with the predictions.

@@ -89,14 +89,14 @@ pub(super) fn run(
             list.push(&items.iter().map(Item::of).collect::<Vec<_>>(), true)
         })?;
         let (model, rows) = (model.name(), list.len());
-        let Destination::File(path) = destination else {
+        if *destination == Destination::Stdout {
             return console.report_with_list(&report(files, model, rows, None), PREDICTIONS, &list);
-        };
+        }
         destination.fill(overwrite, |out| {
             report::write_with_list(out, &report(files, model, rows, None), PREDICTIONS, &list)
                 .map_err(|error| destination.write_failure(&error))
         })?;
-        return console.report(&report(files, model, rows, Some(path)));
+        return console.report(&report(files, model, rows, Some(destination.label())));
     }
     let mut n_rows = 0;
     destination.fill(overwrite, |out| {

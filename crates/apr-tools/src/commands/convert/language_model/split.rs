@@ -134,6 +134,14 @@ fn part_of(destination: &Destination, idx: usize, count: usize) -> Result<Destin
             let name = format!("{stem}-{:05}-of-{count:05}.gguf", idx + 1);
             Ok(Destination::File(path.with_file_name(name)))
         }
+        #[cfg(feature = "remote")]
+        Destination::Object(url) => {
+            Err(Failure::new(CODE_USAGE, "several files are not written to an object store")
+                .in_file(url)
+                .help(
+                    "write them to a folder, and send it with `apr put`; or leave out what divides the model",
+                ))
+        }
     }
 }
 
