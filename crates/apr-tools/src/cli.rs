@@ -9,8 +9,6 @@ use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches, Parser, S
 
 #[cfg(feature = "bench")]
 use crate::commands::bench;
-#[cfg(feature = "remote")]
-use crate::commands::get;
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
@@ -18,6 +16,8 @@ use crate::commands::{
     embed, encrypt, explain, export, finish, inspect, key, keygen, license, man, open, plan, predict,
     quantize, rekey, run_task, scan, score, seal, shard, sign, size, status, tensors, train, unshard, verify,
 };
+#[cfg(feature = "remote")]
+use crate::commands::{get, put};
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::terminal::escape;
 use crate::terminal::suggest;
@@ -159,6 +159,8 @@ commands! {
     Quantize, quantize, "quantize", "Make a model smaller: quantize its tensors in blocks of few bits, as GGUF, .apr or safetensors";
     #[cfg(feature = "remote")]
     Get, get, "get", "Copy a model from the Hugging Face hub or another server, verified and resumed";
+    #[cfg(feature = "remote")]
+    Put, put, "put", "Copy files to an object store: S3, Google Cloud Storage, Azure Blob Storage";
     Shard, shard, "shard", "Divide a safetensors or GGUF model into several files";
     Unshard, unshard, "unshard", "Join the shards of a model into one file";
     Batch, batch, "batch", "Run a command for many inputs, on this machine: again where it ended, with a report";
@@ -209,6 +211,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("cat", "`apr tensors FILE` lists the tensors; `apr dump FILE NAME` prints the values of one"),
     ("download", "`apr get URL -o DIR` keeps a copy; commands read URLs as they are: `apr inspect URL`"),
     ("pull", "`apr get URL -o DIR` keeps a copy; commands read URLs as they are: `apr inspect URL`"),
+    ("push", "`apr put FOLDER s3://BUCKET/PREFIX` copies files to an object store"),
+    ("upload", "`apr put FOLDER s3://BUCKET/PREFIX` copies files to an object store"),
     (
         "run",
         "`apr predict MODEL --input ROWS` predicts each row of a table; `apr serve MODEL` does so over HTTP",

@@ -30,6 +30,8 @@ pub(crate) mod man;
 pub(crate) mod open;
 pub(crate) mod plan;
 pub(crate) mod predict;
+#[cfg(feature = "remote")]
+pub(crate) mod put;
 pub(crate) mod quantize;
 pub(crate) mod rekey;
 pub(crate) mod run_task;

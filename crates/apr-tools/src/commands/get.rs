@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+pub(in crate::commands) use self::copy::PARTS;
 use self::copy::{Copied, Folder, State};
 use self::plan::Plan;
 use crate::args::WriteArgs;

@@ -234,6 +234,7 @@ fn object_stores_are_refused_with_the_name_of_the_feature() {
         &["inspect", "s3://bucket/model.safetensors"][..],
         &["tensors", "gs://bucket/model.safetensors"],
         &["get", "az://container/models", "-o", "copy"],
+        &["put", "model.safetensors", "s3://bucket/"],
         &["convert", "model.safetensors", "s3://bucket/model.gguf"],
         &["quantize", "model.safetensors", "-o", "gs://bucket/model.gguf", "--type", "q8_0"],
     ] {

@@ -18,7 +18,7 @@ use crate::remote::other_digest;
 use crate::terminal::{Console, Progress, human};
 
 /// The folder of parts.
-pub(super) const PARTS: &str = ".apr-get";
+pub(in crate::commands) const PARTS: &str = ".apr-get";
 /// A part reaches the disk each time that so much has been appended. What is appended after that may be lost with the power, and is read
 /// again where no digest would tell.
 const SYNC_LEN: u64 = 16 << 20;
