@@ -10,7 +10,9 @@ mod session;
 use std::path::Path;
 
 #[cfg(feature = "remote")]
-pub(crate) use self::object::{NewObject, check as check_object, failure as object_failure, objects_below};
+pub(crate) use self::object::{
+    NewObject, check as check_object, failure as object_failure, objects_below, read as read_object,
+};
 #[cfg(feature = "remote")]
 pub(crate) use self::repository::{Listed, Repository, whole};
 #[cfg(feature = "remote")]

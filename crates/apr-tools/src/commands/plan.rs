@@ -26,7 +26,7 @@ const AFTER_HELP: &str = "In COMMAND, {in} stands for an input, {out} for its pa
 /// What a job is to do.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobArgs {
-    /// A file, a folder with all files below it, a URL, or a repository of the hub (repeatable).
+    /// A file, a folder with all files below it, a URL, a repository of the hub, or a prefix of an object store (repeatable).
     #[arg(long, value_name = "PLACE", required_unless_present = "list")]
     from: Vec<PathBuf>,
     /// Inputs, one on each line; `-` for standard input.

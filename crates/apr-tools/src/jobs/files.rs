@@ -65,6 +65,12 @@ impl Pinned {
         Self { path, bytes, modified: None, version: Some(commit), sha256: None }
     }
 
+    /// An object as its list has it.
+    #[cfg(feature = "remote")]
+    pub(super) const fn listed(path: String, bytes: u64, version: Option<String>) -> Self {
+        Self { path, bytes, modified: None, version, sha256: None }
+    }
+
     /// Compares it with the file as it is now.
     ///
     /// # Errors

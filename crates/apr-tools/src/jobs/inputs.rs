@@ -1,9 +1,13 @@
 //! The inputs of a job.
 
+#[cfg(feature = "remote")]
+use alloc::collections::BTreeMap;
 use alloc::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "remote")]
+use apr_remote::ListedObject;
 use serde::{Deserialize, Serialize};
 use st_core::ShardIndex;
 
@@ -121,6 +125,10 @@ impl Found<'_> {
         refuse_query(place)?;
         if let Some(repository) = Repository::at(place)? {
             return self.add_repository(&repository);
+        }
+        #[cfg(feature = "remote")]
+        if let Some(objects) = remote::objects_below(place)? {
+            return self.add_objects(&objects);
         }
         if !place.is_dir() || is_url(place) {
             return self.add_listed(place);
@@ -289,6 +297,35 @@ impl Found<'_> {
             let path = repository.name().to_owned();
             return self.push(Input { input: repository.shown(), path, files });
         }
+        self.add_names(&names, |name| Ok(Some(pinned(name))), |name| repository.read(name, MAX_TEXT))
+    }
+
+    /// The objects below a prefix.
+    #[cfg(feature = "remote")]
+    fn add_objects(&mut self, objects: &BTreeMap<String, ListedObject>) -> Result<(), Failure> {
+        let names = objects.keys().filter(|name| !name.split('/').any(is_hidden));
+        let names: Vec<String> = names.cloned().collect();
+        let digests = self.sources.digests;
+        let pinned = |name: &str| {
+            // A missing shard is told by the command.
+            let Some(object) = objects.get(name) else { return Ok(None) };
+            let url = object.path.to_string();
+            match digests {
+                Digests::Compute => Pinned::now(&url, digests).map(Some),
+                Digests::Leave => Ok(Some(Pinned::listed(url, object.len, object.etag.clone()))),
+            }
+        };
+        let read = |name: &str| objects.get(name).map(|object| remote::read_object(&object.path));
+        self.add_names(&names, pinned, |name| read(name).unwrap_or_else(|| Ok(Vec::new())))
+    }
+
+    /// Files by their paths below a place, in order.
+    fn add_names(
+        &mut self,
+        names: &[String],
+        pinned: impl Fn(&str) -> Result<Option<Pinned>, Failure>,
+        read: impl Fn(&str) -> Result<Vec<u8>, Failure>,
+    ) -> Result<(), Failure> {
         let folder = |name: &str| name.rfind('/').map_or(0, |at| at + 1);
         let folders: BTreeSet<&str> = names.iter().map(|name| &name[..folder(name)]).collect();
         for below in folders {
@@ -298,11 +335,12 @@ impl Found<'_> {
                 .map(|name| name[below.len()..].to_owned())
                 .collect();
             let path = |name: &str| format!("{below}{name}");
-            let read = |index: &str| repository.read(&path(index), MAX_TEXT);
-            for (name, shards) in self.units(&inner, path, read)? {
-                let files: Vec<Pinned> =
-                    [&name].into_iter().chain(&shards).map(|name| pinned(&path(name))).collect();
-                self.push(Input { input: files[0].path.clone(), path: path(&name), files })?;
+            for (name, shards) in self.units(&inner, path, |index| read(&path(index)))? {
+                let files =
+                    [&name].into_iter().chain(&shards).filter_map(|name| pinned(&path(name)).transpose());
+                let files = files.collect::<Result<Vec<_>, _>>()?;
+                let Some(input) = files.first().map(|file| file.path.clone()) else { continue };
+                self.push(Input { input, path: path(&name), files })?;
             }
         }
         Ok(())

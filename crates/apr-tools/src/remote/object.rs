@@ -3,11 +3,11 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use apr_remote::{Client, ListedObject, ObjectPath, Place, Replace, Upload};
 
-use super::{is_object, place};
+use super::{is_object, place, whole};
 use crate::error::{CODE_USAGE, Failure};
 use crate::interruption::{self, OnSignal};
 use crate::output::Overwrite;
@@ -112,6 +112,18 @@ pub(crate) fn objects_below(url: &Path) -> Result<Option<BTreeMap<String, Listed
     let listed = client.list_objects(&prefix).map_err(named)?.into_iter();
     let below = |object: &ListedObject| Some(object.path.key().strip_prefix(&begin)?.to_owned());
     Ok(Some(listed.filter_map(|object| Some((below(&object)?, object))).collect()))
+}
+
+/// All bytes of a short object.
+///
+/// # Errors
+///
+/// If it is too long or cannot be read.
+pub(crate) fn read(object: &ObjectPath) -> Result<Vec<u8>, Failure> {
+    let url = PathBuf::from(object.to_string());
+    let (client, place) = place(&url)?;
+    let read = || whole(&client.open(&place)?);
+    read().map_err(|failure| failure.in_file(&url))
 }
 
 /// The object that a URL names, and what writes it.

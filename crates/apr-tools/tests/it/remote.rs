@@ -237,6 +237,7 @@ fn object_stores_are_refused_with_the_name_of_the_feature() {
         &["put", "model.safetensors", "s3://bucket/"],
         &["convert", "model.safetensors", "s3://bucket/model.gguf"],
         &["quantize", "model.safetensors", "-o", "gs://bucket/model.gguf", "--type", "q8_0"],
+        &["plan", "-o", "plan.json", "--from", "s3://bucket/models", "--to", "out", "--", "check", "{in}"],
     ] {
         let ran = sandbox.run(args);
         let is_named = ran.stderr.contains("rm-scheme") && ran.stderr.contains("feature `cloud`");
