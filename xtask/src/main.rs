@@ -8,6 +8,7 @@ extern crate alloc;
 
 mod candle;
 mod ci;
+mod cloud;
 mod coldstart;
 mod embed;
 mod features;
@@ -124,6 +125,11 @@ const TASKS: &[Task] = &[
         name: "signatures",
         run: signatures::run,
         help: "minisign and model-signing judge signatures of `apr sign`, and `apr verify` theirs",
+    },
+    Task {
+        name: "cloud",
+        run: cloud::run,
+        help: "[seaweedfs | moto]...  `apr` with the feature `cloud` reads and writes objects of stores on this machine",
     },
     Task {
         name: "serve-load",
