@@ -190,7 +190,8 @@ export function createApi(flavour) {
     const bytesOf = (value) => (typeof value === "string" ? new TextEncoder().encode(value) : new Uint8Array(value.buffer ?? value, value.byteOffset ?? 0, value.byteLength));
     const text = typeof key === "string" ? key : key.metadata?.custom?.inference_pub_key;
     if (typeof text !== "string") throw refuse("aw-usage", "this file names no key for private inference");
-    if (typeof key !== "string" && !key.protection.verified) {
+    // A valid signature by the key inside the file says nothing about who signed.
+    if (typeof key !== "string" && !(key.protection.verified && key.protection.signer?.trusted)) {
       throw refuse("ac-signed", "the key in the metadata is only as good as the file: open it with { signer }, or give the key itself");
     }
     const engine = now();

@@ -4,8 +4,8 @@ import { refuse } from "./errors.js";
 
 const MEDIA_TYPE = "application/vnd.apr.private";
 const PURPOSE = "apr inference key";
-/** Longest answer: twice what a server gives, for the padding; longest description of a session. */
-const ANSWER_MAX = 128 * 1024 * 1024;
+/** Longest answer: twice what a server gives, for the padding, and what encryption adds; longest description of a session. */
+const ANSWER_MAX = 128 * 1024 * 1024 + 64;
 const OFFER_MAX = 65_536;
 
 const encoder = new TextEncoder();
@@ -17,6 +17,7 @@ export function createPrivatePredict({ encryptForModel, verifyDetached }) {
     if ((key === undefined) === (signer === undefined)) {
       throw refuse("aw-usage", "give the key of the model's owner (key: text, or an open file that was verified), or its signer");
     }
+    if (/[?#]/.test(String(url))) throw refuse("aw-usage", "privatePredict takes the address of a server, without a query");
     const base = String(url).replace(/\/+$/, "");
     const address = base.endsWith("/private") ? base : `${base}/private`;
     const exchange = (options, most) => answerOf(address, { ...options, signal: limited(timeout, signal) }, most);
@@ -29,7 +30,8 @@ export function createPrivatePredict({ encryptForModel, verifyDetached }) {
     const context = `apr-serve private 1 ${offer.session}`;
     const content = contentOf(query, "application/json", "", body);
     const { request, decryptResponse } = await encryptForModel(content, to, { context });
-    const sent = { method: "POST", body: request, headers: { ...headers, "Content-Type": MEDIA_TYPE } };
+    const sent = { method: "POST", body: request, headers: new Headers(headers) };
+    sent.headers.set("Content-Type", MEDIA_TYPE);
     const response = responseOf(decryptResponse(await exchange(sent, ANSWER_MAX)));
     const told = parsed(response.body, address);
     if (response.status !== 200) throw refusalOf(told, response.status);
@@ -90,6 +92,8 @@ function responseOf(bytes) {
 
 /** Rows as JSON has them; what it cannot express is the text that the server reads. */
 function plain(value) {
+  if (typeof value === "bigint") return Number(value);
+  if (value instanceof DataView) throw refuse("aw-usage", "rows are lists, typed arrays, objects or texts, not a DataView");
   if (typeof value === "number") return Number.isFinite(value) ? value : Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
   if (ArrayBuffer.isView(value)) return Array.from(value, plain);
   if (Array.isArray(value)) return value.map(plain);
@@ -106,14 +110,14 @@ function limited(timeout, signal) {
 async function answerOf(address, options, most) {
   let response, bytes;
   try {
-    response = await fetch(address, { ...options, redirect: "error", credentials: "omit" });
+    response = await fetch(address, { ...options, redirect: "error", credentials: "omit", cache: "no-store" });
     bytes = await bytesOf(response, most);
   } catch (error) {
     if (error.code?.startsWith?.("aw-")) throw error;
     const code = error.name === "TimeoutError" ? "aw-timeout" : error.name === "AbortError" ? "aw-aborted" : "aw-network";
     throw refuse(code, `${address}: ${error.cause?.message ?? error.message}`, { cause: error });
   }
-  if (response.status !== 200) throw refusalOf(parsed(bytes, address), response.status);
+  if (response.status !== 200) throw refusalOf(stated(bytes), response.status);
   return bytes;
 }
 
@@ -136,13 +140,19 @@ async function bytesOf(response, most) {
 }
 
 function parsed(bytes, address) {
+  const value = stated(bytes);
+  if (value === undefined) throw noService(address);
+  return value;
+}
+
+/** An object as JSON, if the bytes are one. */
+function stated(bytes) {
   try {
     const value = JSON.parse(decoder.decode(bytes));
-    if (value !== null && typeof value === "object") return value;
+    return value !== null && typeof value === "object" ? value : undefined;
   } catch {
-    // Below.
+    return undefined;
   }
-  throw noService(address);
 }
 
 function noService(address) {
@@ -151,7 +161,7 @@ function noService(address) {
 
 /** An error as the server states it. */
 function refusalOf(told, status) {
-  const { code, message, where, help } = told.error ?? {};
+  const { code, message, where, help } = told?.error ?? {};
   if (typeof code !== "string") return refuse("aw-http", `the server answered with status ${status}`);
   return refuse(code, where ? `${where}: ${message}` : String(message), { help });
 }

@@ -51,10 +51,17 @@ test("predictions are those of the model", async () => {
 
 test("no other key is used", async () => {
   const signer = text("maker.key.pub");
-  const unverified = await api.open(new Uint8Array(readFileSync(join(folder, "signed.apr"))), { allowUnverified: true });
+  const copy = () => new Uint8Array(readFileSync(join(folder, "signed.apr")));
+  const unverified = await api.open(copy(), { allowUnverified: true });
+  // Valid signatures, by whoever signed.
+  const anyone = await api.open(copy(), { signer: "anyone" });
+  const itself = await api.open(copy(), { allowUnverified: true });
+  await itself.verify();
   for (const [keys, code] of [
     [{ signer: text("stranger.key.pub") }, "cy-signature"],
     [{ key: unverified }, "ac-signed"],
+    [{ key: anyone }, "ac-signed"],
+    [{ key: itself }, "ac-signed"],
     [{ key: text("other.key.pub") }, "sv-private"],
     [{ key: signer }, "cy-key-kind"],
     [{}, "aw-usage"],
@@ -62,6 +69,7 @@ test("no other key is used", async () => {
   ]) {
     assert.equal((await refusal(() => api.privatePredict(url, ROWS, keys)))?.code, code, JSON.stringify(keys));
   }
+  assert.equal((await refusal(() => api.privatePredict(`${url}?proba=true`, ROWS, { signer }))).code, "aw-usage");
   assert.equal((await refusal(() => api.privatePredict("http://127.0.0.1:9", ROWS, { signer }))).code, "aw-network");
 });
 
