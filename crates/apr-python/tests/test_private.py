@@ -157,6 +157,38 @@ def test_a_proxy_reads_and_forges_nothing(folder, server):
         proxy.shutdown()
 
 
+def test_no_redirect_is_followed(folder, server):
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(302)
+            self.send_header("Location", f"{server}/private")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    redirecting = HTTPServer(("127.0.0.1", 0), Elsewhere)
+    threading.Thread(target=redirecting.serve_forever, daemon=True).start()
+    try:
+        address = f"http://127.0.0.1:{redirecting.server_port}"
+        with pytest.raises(OSError, match="302"):
+            apr.private_predict(address, ROWS, key=folder / "owner.key.pub")
+    finally:
+        redirecting.shutdown()
+
+
+def test_what_is_no_address_and_no_rows_is_refused(folder, server):
+    key = folder / "owner.key.pub"
+    with pytest.raises(apr.AprError, match="rm-http"):
+        apr.private_predict("http://models.example", ROWS, key=key)
+    for address in ["ftp://models.example", f"{server}?proba=true"]:
+        with pytest.raises(ValueError, match="address"):
+            apr.private_predict(address, ROWS, key=key)
+    with pytest.raises(TypeError):
+        apr.private_predict(server, [b"1,2,3"], key=key)
+
+
 def test_every_byte_of_a_response_counts(folder, server):
     offer = json.loads(urlopen(server + "/private").read())
     request, pending = private_request(offer["key"], offer["session"], "", "text/csv", b"1,2,3\n")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import math
 import os
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["private_predict"]
 
 _MEDIA_TYPE = "application/vnd.apr.private"
-# What a server gives at most, with its padding; a description of a session.
-_ANSWER_MAX = 128 << 20
+# What a server gives at most, with its padding and what encryption adds; a description of a session.
+_ANSWER_MAX = (128 << 20) + 64
 _OFFER_MAX = 64 << 10
 
 
@@ -36,6 +38,7 @@ def private_predict(
     model: _Key | Buffer | None = None,
     proba: bool = False,
     timeout: float = 30.0,
+    allow_http: bool = False,
 ) -> list[Any]:
     """Predictions by the model of a server (`apr serve --inference-key`), which only its owner and this process can read.
 
@@ -51,6 +54,7 @@ def private_predict(
         model: a copy of the signed .apr model, as path or bytes.
         proba: also the probability of every class: {"class": ..., "probabilities": {...}} of each row.
         timeout: seconds for the connection, and for each pause of the answer.
+        allow_http: also plain HTTP to other machines.
 
     Returns:
         One prediction per row, as `POST /predict` gives it.
@@ -64,9 +68,12 @@ def private_predict(
         raise ValueError("key= is the owner's key itself: leave verify_key=, trusted_keys= and model= out, or it")
     if key is None and verify_key is None and trusted_keys is None:
         raise ValueError("whose key are the rows to be encrypted to? give verify_key=, trusted_keys= or key=")
+    if "?" in url or "#" in url:
+        raise ValueError("the address of a server has no query")
     address = url.rstrip("/")
     if not address.endswith("/private"):
         address += "/private"
+    _check_address(address, allow_http)
     offer = _offer(address, timeout)
     if key is None and model is None and not (offer.get("key_file") and offer.get("signature")):
         raise refused("cli-inference-key", "the server offers no signed inference key: give model= or key=")
@@ -101,44 +108,69 @@ def _plain(value: Any) -> Any:
         return {str(name): _plain(item) for name, item in value.items()}
     if hasattr(value, "tolist"):
         return _plain(value.tolist())
-    if isinstance(value, Sequence):
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         return [_plain(item) for item in value]
     raise TypeError(f"rows are lists, arrays, mappings or texts, not {type(value).__name__}")
 
 
 def _offer(address: str, timeout: float) -> dict[str, Any]:
     offer = _json(_exchange(address, None, timeout, _OFFER_MAX), address)
-    if not isinstance(offer.get("session"), str) or not isinstance(offer.get("key"), str):
+    texts = [offer.get("session"), offer.get("key"), offer.get("key_file") or "", offer.get("signature") or ""]
+    if not all(isinstance(text, str) for text in texts):
         raise OSError(f"no private inference at {address}")
     return offer
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A server that sends the client elsewhere is not the one that was named."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
+
+
+def _check_address(address: str, allow_http: bool) -> None:
+    parts = urllib.parse.urlsplit(address)
+    if parts.scheme not in ("http", "https"):
+        raise ValueError("the address of a server begins with https:// or http://")
+    if parts.scheme == "http" and not allow_http and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+        raise refused("rm-http", f"plain http:// to {parts.hostname} is not allowed: use https://, or allow_http=True (rm-http)")
 
 
 def _exchange(address: str, content: bytes | None, timeout: float, most: int) -> bytes:
     """The body of the answer to a GET, or to a POST of this content."""
     headers = {"Content-Type": _MEDIA_TYPE} if content is not None else {}
     request = urllib.request.Request(address, content, headers)
-    if request.type not in ("http", "https"):
-        raise ValueError("the address of a server begins with https:// or http://")
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as response:
+        with _OPENER.open(request, timeout=timeout) as response:
             body: bytes = response.read(most + 1)
     except urllib.error.HTTPError as error:
         with error:
             said = error.read(_OFFER_MAX)
-        raise _error(_json(said, address), error.code) from None
+        raise _error(_stated(said) or {}, error.code) from None
+    except http.client.HTTPException as error:
+        raise OSError(f"{address}: {error or type(error).__name__}") from error
     if len(body) > most:
         raise OSError(f"the answer of {address} has more than {most} bytes")
     return body
 
 
 def _json(body: bytes, address: str) -> dict[str, Any]:
-    try:
-        value = json.loads(body)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
+    value = _stated(body)
+    if value is None:
         raise OSError(f"no private inference at {address}")
     return value
+
+
+def _stated(body: bytes) -> dict[str, Any] | None:
+    """A JSON object, if the bytes are one."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _error(told: dict[str, Any], status: int) -> Exception:
