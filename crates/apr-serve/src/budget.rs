@@ -40,10 +40,16 @@ impl<'b> Reserved<'b> {
     ///
     /// If all requests together would exceed the budget.
     pub(crate) fn grow(&mut self, needed: usize) -> Result<(), Refusal> {
-        if needed <= self.len {
-            return Ok(());
-        }
-        let more = needed + needed / 2 - self.len;
+        if needed <= self.len { Ok(()) } else { self.at_least(needed + needed / 2) }
+    }
+
+    /// Reserves `needed` bytes in all.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`grow`](Self::grow).
+    pub(crate) fn at_least(&mut self, needed: usize) -> Result<(), Refusal> {
+        let more = needed.saturating_sub(self.len);
         let before = self.budget.used.fetch_add(more, Ordering::Relaxed);
         self.len += more;
         if before.saturating_add(more) > self.budget.max {

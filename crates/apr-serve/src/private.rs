@@ -123,11 +123,22 @@ impl Private {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let mut guard = self.guard.lock().unwrap_or_else(PoisonError::into_inner);
         guard.admit(request.token(), now).map_err(|error| {
-            let status = match error.kind() {
-                ErrorKind::ReplayGuardFull { .. } => StatusCode::SERVICE_UNAVAILABLE,
-                _ => StatusCode::CONFLICT,
-            };
-            Refusal::new(status, error.code(), &error, "encrypt a new request, by a clock that is right")
+            let again = "encrypt a new request, by a clock that is right";
+            match error.kind() {
+                ErrorKind::ReplayGuardFull { .. } => Refusal::new(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    error.code(),
+                    &error,
+                    "try again in some minutes",
+                ),
+                // The request's own time was encrypted.
+                ErrorKind::Stale { earliest, latest, .. } => {
+                    let what = format_args!("the request is not of the time from {earliest} to {latest}")
+                        .to_string();
+                    Refusal::new(StatusCode::CONFLICT, error.code(), what, again)
+                }
+                _ => Refusal::new(StatusCode::CONFLICT, error.code(), &error, again),
+            }
         })?;
         Ok(request)
     }
@@ -153,7 +164,7 @@ pub(crate) async fn answer(
     link.enter(Phase::Work);
     if body.len() > SMALL {
         // As it came, and decrypted.
-        reserved.grow(2 * body.len())?;
+        reserved.at_least(2 * body.len())?;
     }
     let opened = shared.private.as_ref().ok_or_else(not_opened)?.open(&body)?;
     drop(body);
@@ -180,14 +191,15 @@ pub(crate) async fn answer(
         }
     };
     if response.body.len() > SMALL {
-        // The answer, the same with its head, and encrypted with padding that may double it.
-        reserved.grow(4 * response.body.len())?;
+        // The same with its head, and encrypted with padding that may double it.
+        reserved.at_least(3 * response.body.len())?;
     }
-    let sealed = response
-        .to_vec()
-        .and_then(|content| encrypt_response(&mut OsRandom, &opened, &content, Padding::PowerOfTwo))
-        .map_err(|error| Refusal::busy(format_args!("the response cannot be encrypted: {error}")))?;
-    if answered.is_ok() {
+    let cannot = |error| Refusal::busy(format_args!("the response cannot be encrypted: {error}"));
+    let content = response.to_vec().map_err(cannot)?;
+    let is_answered = answered.is_ok();
+    drop(answered);
+    let sealed = encrypt_response(&mut OsRandom, &opened, &content, Padding::PowerOfTwo).map_err(cannot)?;
+    if is_answered {
         worker.counters().predicted(n_rows, sealed.len(), began.elapsed());
     }
     Ok(Reply { response: with_body(MEDIA_TYPE, sealed), n_rows })
