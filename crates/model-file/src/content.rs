@@ -44,6 +44,14 @@ impl<R: ReadAt> ReadAt for Content<R> {
         }
     }
 
+    #[cfg(feature = "std")]
+    fn as_file(&self) -> Option<&read_at::FileSource> {
+        match self {
+            Self::Source(source) => source.as_file(),
+            _ => None,
+        }
+    }
+
     fn will_read(&self, range: Range<u64>) {
         match self {
             Self::Source(source) => source.will_read(range),
