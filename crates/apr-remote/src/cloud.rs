@@ -10,7 +10,7 @@ use core::time::Duration;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
-use object_store::azure::MicrosoftAzureBuilder;
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GcpCredentialProvider, GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::multipart::MultipartStore;
@@ -115,6 +115,11 @@ impl Store {
                     .with_container_name(bucket)
                     .with_retry(retry)
                     .with_http_connector(connector);
+                // Neither can sign a URL.
+                let given = |key| builder.get_config_value(&key);
+                if given(AzureConfigKey::SasKey).is_some() || is_true(given(AzureConfigKey::SkipSignature)) {
+                    return Err(settings.into());
+                }
                 let store = Arc::new(builder.build().map_err(caused)?);
                 let access = Access::Signature(Arc::<object_store::azure::MicrosoftAzure>::clone(&store));
                 Ok(Self::of(protocol, bucket, store, access))
@@ -171,13 +176,22 @@ impl Store {
             Err(error) => error,
         };
         let is_missing = matches!(error.kind(), ErrorKind::NotFound { .. });
-        if !is_missing && !matches!(error.kind(), ErrorKind::Denied { .. }) {
+        let is_unclear = matches!(
+            error.kind(),
+            ErrorKind::Denied { .. } | ErrorKind::Status { status: 301 | 307 | 400, .. }
+        );
+        if !is_missing && !is_unclear {
             return Err(error);
         }
         // An answer to HEAD has no body, which would say more.
         let options = PaginatedListOptions { max_keys: Some(1), ..Default::default() };
         match self.wait(self.pages.list_paginated(Some(path.as_ref()), options)) {
-            Err(told) if matches!(told.kind(), ErrorKind::Bucket { .. } | ErrorKind::Credentials { .. }) => {
+            Err(told)
+                if matches!(
+                    told.kind(),
+                    ErrorKind::Bucket { .. } | ErrorKind::Credentials { .. } | ErrorKind::Region { .. }
+                ) =>
+            {
                 Err(told)
             }
             _ if is_missing => Ok(None),
@@ -280,7 +294,8 @@ impl Client {
                 // Lists of some stores have it without the quotes of the header.
                 let etag =
                     object.e_tag.map(|tag| if tag.starts_with('"') { tag } else { format!("\"{tag}\"") });
-                listed.insert(object.location.to_string(), (object.size, etag));
+                // What has the same key but for a slash at its end comes later.
+                listed.entry(object.location.to_string()).or_insert((object.size, etag));
             }
             if listed.len() > LISTED_MAX {
                 let problem = format!("there are more than {LISTED_MAX} objects");
@@ -297,13 +312,15 @@ impl Client {
             let mut next = listed.range(inside.clone()..);
             len == 0 && next.next().is_some_and(|(next, _)| next.starts_with(&inside))
         };
-        let objects =
-            listed.iter().filter(|(found, (len, _))| found.starts_with(&key) && !is_folder(found, *len));
-        let objects = objects.map(|(found, (len, etag))| ListedObject {
-            path: prefix.with_key(found),
-            len: *len,
-            etag: etag.clone(),
-        });
-        Ok(objects.collect())
+        let mut objects = Vec::with_capacity(listed.len());
+        for (found, (len, etag)) in &listed {
+            let object = prefix.with_key(found);
+            // The key of one that stands for an empty folder ends with a slash, which lists do not show here.
+            let is_there = || Ok::<bool, Error>(*len > 0 || store.len(&path(&object)?)?.is_some());
+            if found.starts_with(&key) && !is_folder(found, *len) && is_there()? {
+                objects.push(ListedObject { path: object, len: *len, etag: etag.clone() });
+            }
+        }
+        Ok(objects)
     }
 }

@@ -17,7 +17,7 @@ use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Proxy};
 
 use crate::error::{Error, ErrorKind};
-use crate::retry::Pace;
+use crate::retry::{Pace, allowed};
 use crate::transport::{Answer, Broken, Request, Transport};
 #[cfg(feature = "cloud")]
 use crate::url::Url;
@@ -113,9 +113,10 @@ impl Http {
 #[cfg(feature = "cloud")]
 fn timed<B: ureq::AsSendBody>(agent: &Agent, request: HttpRequest<B>, times: Times) -> HttpRequest<B> {
     let config = agent.configure_request(request);
-    let config = config.timeout_send_body(Some(times.body)).timeout_recv_body(Some(times.body));
+    let config = config.timeout_send_body(Some(times.body)).timeout_per_write(Some(STALL));
     // A server answers when it has stored what was sent.
-    let config = config.timeout_recv_response(Some(times.body));
+    let config = config.timeout_recv_response(Some(times.body)).timeout_per_read(Some(times.body));
+    let config = config.timeout_recv_body(Some(times.body));
     match times.connect {
         Some(_) => config.timeout_connect(times.connect).build(),
         None => config.build(),
@@ -128,7 +129,8 @@ impl Transport for Http {
         if let Some((media_type, body)) = request.content {
             let post = agent.post(request.url.full()).header("accept-encoding", "identity");
             let post = post.header("content-type", media_type).config();
-            let post = post.timeout_recv_body(Some(request.allowed)).build();
+            let sending = Some(allowed(body.len() as u64));
+            let post = post.timeout_send_body(sending).timeout_recv_body(Some(request.allowed)).build();
             return Ok(answer(post.send(body).map_err(broken)?));
         }
         // A proxy would compress, and the range would be one of other bytes.

@@ -63,7 +63,9 @@ pub(crate) fn refusal(status: u16, code: Option<&str>, host: &str, bucket: &str)
         | (401, _) => ErrorKind::Credentials { problem: format!("{host} refuses them ({shown})") },
         (403, _) => ErrorKind::Denied { host, status },
         (404 | 410, _) => ErrorKind::NotFound { host },
-        (409 | 412, _) => ErrorKind::Exists,
+        // Another writer is at the same object.
+        (409, "ConditionalRequestConflict" | "OperationAborted") => ErrorKind::GaveUp { host, tries: 1 },
+        (409 | 412, "" | "PreconditionFailed" | "BlobAlreadyExists" | "ConditionNotMet") => ErrorKind::Exists,
         _ => ErrorKind::Status { host, status },
     }
 }
@@ -92,7 +94,9 @@ mod tests {
             (401, "", "rm-credentials"),
             (400, "<Code>AuthorizationHeaderMalformed</Code>", "rm-region"),
             (412, "<Code>PreconditionFailed</Code>", "rm-exists"),
-            (409, "<Code>ConditionalRequestConflict</Code>", "rm-exists"),
+            (409, "<Code>ConditionalRequestConflict</Code>", "rm-gave-up"),
+            (409, "<Code>BlobAlreadyExists</Code>", "rm-exists"),
+            (412, "<Code>LeaseIdMissing</Code>", "rm-status"),
             (418, "", "rm-status"),
         ] {
             assert_eq!(of(status, body), code, "{status} {body}");

@@ -28,6 +28,8 @@ use crate::url::Url;
 
 /// Time for a connection to the service that gives credentials to a machine: elsewhere there is none, and nothing answers.
 const SERVICE: Duration = Duration::from_secs(1);
+/// Time for a store to put the parts of an object together: several minutes for the largest.
+const COMPLETION: Duration = Duration::from_secs(15 * 60);
 
 /// Makes connections.
 #[derive(Clone, Debug)]
@@ -79,14 +81,27 @@ impl HttpService for Connector {
     }
 }
 
+/// Whether a request puts the parts of an upload together.
+fn is_completion(method: &Method, query: &str) -> bool {
+    let has = |wanted: &str| query.split('&').any(|part| part.starts_with(wanted));
+    match *method {
+        Method::POST => has("uploadId="),
+        Method::PUT => has("comp=blocklist"),
+        _ => false,
+    }
+}
+
 /// Whether a host gives credentials to the machine or container that asks, over plain HTTP: at an address that is on no other network.
 fn is_service(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     match address.parse() {
-        Ok(IpAddr::V4(address)) => address.is_link_local(),
+        // Of instances, of containers, and of pods.
+        Ok(IpAddr::V4(address)) => {
+            matches!(address.octets(), [169, 254, 169, 254] | [169, 254, 170, 2 | 23])
+        }
         // Amazon's.
         Ok(IpAddr::V6(address)) => matches!(address.segments(), [0xfd00, 0xec2, ..]),
-        Err(_) => host == "metadata.google.internal" || host == "metadata",
+        Err(_) => host == "metadata.google.internal",
     }
 }
 
@@ -111,14 +126,15 @@ impl Connector {
         if is_plain && !is_service && self.plain_http == PlainHttp::Loopback {
             return Err(Error::from(ErrorKind::PlainHttp { host }).into());
         }
-        let query = request.uri().query().unwrap_or_default();
-        if self.is_new_only && request.method() == Method::POST && query.contains("uploadId=") {
+        let is_completion = is_completion(request.method(), request.uri().query().unwrap_or_default());
+        if self.is_new_only && is_completion {
             // Not among the headers that have to be signed.
             request.headers_mut().insert("if-none-match", HeaderValue::from_static("*"));
         }
+        let allowed = allowed(request.body().len() as u64);
         let times = Times {
             connect: if is_service { Some(SERVICE) } else { None },
-            body: allowed(request.body().len() as u64),
+            body: if is_completion { allowed.max(COMPLETION) } else { allowed },
         };
         self.counters.requests.fetch_add(1, Ordering::Relaxed);
         let (tries, is_retry) = SEEN.with_borrow_mut(|seen| {
@@ -202,19 +218,19 @@ pub(super) fn wait<T>(
     let host = || bucket.to_owned();
     Err(match (SEEN.take().outcome, error) {
         (Some(Outcome::Broken(error)), _) => error,
-        (Some(Outcome::Refused { status, code, host, tries }), error) => {
+        (Some(Outcome::Refused { status, code, host, tries }), _) => {
             let is_temporary = crate::retry::is_temporary(status.as_u16());
-            match (is_temporary, error) {
-                (true, _) => ErrorKind::GaveUp { host, tries }.into(),
-                (
-                    false,
-                    object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. },
-                ) => ErrorKind::Exists.into(),
-                _ => refusal(status.as_u16(), code.as_deref(), &host, bucket).into(),
+            match is_temporary {
+                true => ErrorKind::GaveUp { host, tries }.into(),
+                false => refusal(status.as_u16(), code.as_deref(), &host, bucket).into(),
             }
         }
         (None, object_store::Error::AlreadyExists { .. }) => ErrorKind::Exists.into(),
         (None, object_store::Error::NotFound { .. }) => ErrorKind::NotFound { host: host() }.into(),
+        (None, object_store::Error::InvalidPath { .. }) => {
+            let problem = "a key there has empty parts, `.`, `..` or control characters".to_owned();
+            ErrorKind::Listing { problem }.into()
+        }
         (None, _) => {
             ErrorKind::Range { problem: "the object store gave another answer than its protocol has" }.into()
         }
@@ -226,11 +242,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn completions_are_told_from_parts() {
+        for (method, query, expected) in [
+            (Method::POST, "uploadId=1", true),
+            (Method::POST, "uploads", false),
+            (Method::PUT, "partNumber=1&uploadId=1", false),
+            (Method::PUT, "comp=blocklist", true),
+            (Method::PUT, "comp=block&blockid=1", false),
+            (Method::DELETE, "uploadId=1", false),
+        ] {
+            assert_eq!(is_completion(&method, query), expected, "{method} {query}");
+        }
+    }
+
+    #[test]
     fn services_are_at_addresses_of_their_own() {
         for host in ["169.254.169.254", "169.254.170.2", "[fd00:ec2::254]", "metadata.google.internal"] {
             assert!(is_service(host), "{host}");
         }
-        for host in ["169.255.0.1", "10.0.0.1", "[fd00::1]", "169.254.169.254.example", "s3.amazonaws.com"] {
+        for host in [
+            "169.255.0.1",
+            "169.254.0.1",
+            "metadata",
+            "10.0.0.1",
+            "[fd00::1]",
+            "169.254.169.254.example",
+            "s3.amazonaws.com",
+        ] {
             assert!(!is_service(host), "{host}");
         }
     }

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::mem;
 use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use object_store::multipart::PartId;
@@ -51,26 +51,49 @@ pub struct Upload {
 pub struct Aborter {
     store: Arc<Store>,
     path: Path,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
     /// Of an upload that has begun and is not completed.
-    id: Arc<Mutex<Option<String>>>,
+    id: Option<String>,
+    is_aborted: bool,
 }
 
 impl Aborter {
     /// The parts that were sent are dropped by the store. An upload that is complete, or was never begun, is left as it is.
     pub fn abort(&self) {
-        let id = self.take();
+        let id = {
+            let mut state = self.state();
+            state.is_aborted = true;
+            state.id.take()
+        };
         if let Some(id) = id {
-            // The store drops it by a rule of the bucket, if not now.
-            let _ = self.store.wait(self.store.parts.abort_multipart(&self.path, &id));
+            self.drop_parts(&id);
         }
     }
 
-    fn take(&self) -> Option<String> {
-        self.id.lock().unwrap_or_else(PoisonError::into_inner).take()
+    fn drop_parts(&self, id: &String) {
+        // The store drops them by a rule of the bucket, if not now.
+        let _ = self.store.wait(self.store.parts.abort_multipart(&self.path, id));
     }
 
-    fn id(&self) -> Option<String> {
-        self.id.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins the upload, unless it was aborted meanwhile.
+    fn begin(&self) -> Result<String, Error> {
+        let id = self.store.wait(self.store.parts.create_multipart(&self.path))?;
+        let mut state = self.state();
+        if state.is_aborted {
+            drop(state);
+            self.drop_parts(&id);
+            return Err(ErrorKind::NotFound { host: self.store.bucket.clone() }.into());
+        }
+        state.id = Some(id.clone());
+        Ok(id)
     }
 }
 
@@ -90,7 +113,7 @@ impl Client {
         if store.len(&path)?.is_some() && replace == Replace::Never {
             return Err(ErrorKind::Exists.into());
         }
-        let aborter = Aborter { store: Arc::clone(&store), path: path.clone(), id: Arc::default() };
+        let aborter = Aborter { store: Arc::clone(&store), path: path.clone(), state: Arc::default() };
         Ok(Upload {
             store,
             path,
@@ -132,14 +155,11 @@ impl Upload {
         if idx >= PARTS_MAX {
             return Err(ErrorKind::ObjectLimit { limit: self.written }.into());
         }
-        let id = match self.aborter.id() {
+        let begun = self.aborter.state().id.clone();
+        let id = match begun {
             Some(id) => id,
             None if idx > 0 => return Err(ErrorKind::NotFound { host: self.store.bucket.clone() }.into()),
-            None => {
-                let id = self.store.wait(self.store.parts.create_multipart(&self.path))?;
-                *self.aborter.id.lock().unwrap_or_else(PoisonError::into_inner) = Some(id.clone());
-                id
-            }
+            None => self.aborter.begin()?,
         };
         if self.sending.len() >= AT_ONCE {
             self.join_first()?;
@@ -217,11 +237,11 @@ impl Upload {
         }
         let gone = || Error::from(ErrorKind::NotFound { host: self.store.bucket.clone() });
         // From here on the object is there or not, whatever ends the program.
-        let id = self.aborter.take().ok_or_else(gone)?;
+        let id = self.aborter.state().id.take().ok_or_else(gone)?;
         let parts = mem::take(&mut self.sent);
         let done = self.store.wait(self.store.parts.complete_multipart(&self.path, &id, parts));
         if done.is_err() {
-            *self.aborter.id.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+            self.aborter.state().id = Some(id);
         }
         done.map(drop)
     }
