@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
+use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -16,6 +17,8 @@ use crate::terminal::Console;
 
 /// Bytes between two looks at the progress.
 const PIECE_LEN: usize = 1 << 20;
+/// Files that are open at once while they wait to be hashed.
+const OPENED_MAX: usize = 256;
 /// Time between two looks at another thread.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// What the progress line calls the work.
@@ -46,8 +49,12 @@ pub(crate) fn hex_sha256(path: &Path, advance: impl FnMut(usize)) -> Result<Stri
 }
 
 /// SHA-256 of a file of this machine, or of its beginning if `goes_on` says no after it.
-fn local(path: &Path, mut goes_on: impl FnMut(usize) -> bool) -> Result<[u8; 32], Failure> {
-    let mut file = durable_file::open_regular(path, u64::MAX)?.into_file();
+fn local(path: &Path, goes_on: impl FnMut(usize) -> bool) -> Result<[u8; 32], Failure> {
+    hash(durable_file::open_regular(path, u64::MAX)?.into_file(), path, goes_on)
+}
+
+/// The same of an open file.
+fn hash(mut file: File, path: &Path, mut goes_on: impl FnMut(usize) -> bool) -> Result<[u8; 32], Failure> {
     let mut hash = Sha256::new();
     let mut piece = vec![0; PIECE_LEN];
     loop {
@@ -89,17 +96,20 @@ struct State {
 }
 
 impl State {
-    fn digest(&self, source: Source) -> Result<String, Failure> {
-        match source {
-            Source::Known(digest) => Ok(digest),
-            Source::File(path) => {
-                let digest = local(&path, |len| {
-                    self.hashed.fetch_add(len as u64, Ordering::Relaxed);
-                    !self.is_unwanted.load(Ordering::Relaxed)
-                })?;
-                Ok(base16ct::lower::encode_string(&digest))
-            }
-        }
+    fn digest(&self, source: Source, opened: Option<File>) -> Result<String, Failure> {
+        let path = match source {
+            Source::Known(digest) => return Ok(digest),
+            Source::File(path) => path,
+        };
+        let goes_on = |len| {
+            self.hashed.fetch_add(len as u64, Ordering::Relaxed);
+            !self.is_unwanted.load(Ordering::Relaxed)
+        };
+        let digest = match opened {
+            Some(file) => hash(file, &path, goes_on)?,
+            None => local(&path, goes_on)?,
+        };
+        Ok(base16ct::lower::encode_string(&digest))
     }
 }
 
@@ -111,7 +121,16 @@ impl Digests {
     /// If a URL cannot be read, or there is no thread.
     pub(crate) fn start(mut sources: Vec<Source>, console: &Console) -> Result<Self, Failure> {
         let mut len = 0_u64;
+        let mut opened = Vec::with_capacity(sources.len());
         for source in &mut sources {
+            // Now: another file may take its name while the work goes on. Of very many, the last are opened later.
+            let is_local = matches!(source, Source::File(path) if !remote::is_url(path));
+            opened.push(match source {
+                Source::File(path) if is_local && opened.len() < OPENED_MAX => {
+                    Some(durable_file::open_regular(path, u64::MAX)?.into_file())
+                }
+                _ => None,
+            });
             let Source::File(path) = source else { continue };
             if remote::is_url(path) {
                 let mut progress =
@@ -127,7 +146,8 @@ impl Digests {
         let shared = Arc::clone(&state);
         let work = move || {
             // The other end may have been dropped.
-            let _ = send.send(sources.into_iter().map(|source| shared.digest(source)).collect());
+            let each = sources.into_iter().zip(opened);
+            let _ = send.send(each.map(|(source, opened)| shared.digest(source, opened)).collect());
         };
         thread::Builder::new()
             .name("digests".to_owned())

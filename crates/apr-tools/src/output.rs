@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use durable_file::Replacement;
 use st_core::{Layout, Planned};
 
-use crate::error::{CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_USAGE, Failure};
+use crate::error::{
+    CODE_INTERNAL, CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_USAGE, Failure,
+};
 use crate::interruption;
 #[cfg(feature = "remote")]
 use crate::remote::{self, NewObject};
@@ -203,6 +205,18 @@ impl Destination {
                 object.finish().map_err(|failure| failure.in_file(url))
             }
         }
+    }
+}
+
+/// What takes the place of a head that was planned, which is as long.
+///
+/// # Errors
+///
+/// If it is not.
+pub(crate) fn same_len(planned: Option<&[u8]>, head: Option<&[u8]>) -> Result<Option<Vec<u8>>, Failure> {
+    match planned.map(<[u8]>::len) == head.map(<[u8]>::len) {
+        true => Ok(head.map(<[u8]>::to_vec)),
+        false => Err(Failure::new(CODE_INTERNAL, "the head of the file has another length than planned")),
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) use self::repository::{Listed, Repository, whole};
 pub(crate) use self::session::{
     Remote, RemoteArgs, client, finish, other_digest, place, start, without_queries,
 };
+use crate::error::{CODE_INTERNAL, CODE_USAGE, Failure};
 use crate::terminal::suggest;
 
 /// Whether FILE is a URL.
@@ -33,9 +34,26 @@ pub(crate) fn is_object(path: &Path) -> bool {
     scheme.is_some_and(|scheme| ["s3", "gs", "az"].iter().any(|known| scheme.eq_ignore_ascii_case(known)))
 }
 
-/// Whether FILE is a URL with a query, which may be a signature.
+/// Refuses a URL where a folder is to be made.
+///
+/// # Errors
+///
+/// If it is one.
+pub(crate) fn refuse_folder(path: &Path) -> Result<(), Failure> {
+    if !is_url(path) {
+        return Ok(());
+    }
+    let failure = Failure::new(CODE_USAGE, "a folder is not written to a URL").in_file(path);
+    Err(failure.help("write it to a folder of this machine, and send that with `apr put`"))
+}
+
+/// Whether FILE is a URL with a query, which may be a signature. Keys of objects are written as they are.
 pub(crate) fn has_query(path: &Path) -> bool {
     let text = path.to_str().unwrap_or_default();
+    #[cfg(feature = "remote")]
+    if is_object(path) {
+        return false;
+    }
     #[cfg(feature = "remote")]
     if session::is_shortened(text) {
         return true;
@@ -48,7 +66,7 @@ pub(crate) fn has_query(path: &Path) -> bool {
 /// # Errors
 ///
 /// If there is no thread.
-pub(crate) fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, crate::error::Failure> {
+pub(crate) fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
     #[cfg(feature = "remote")]
     let args = session::args();
     let run = || {
@@ -56,8 +74,7 @@ pub(crate) fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, crate
         start(args);
         work()
     };
-    let no_thread =
-        |error| crate::error::Failure::new(crate::error::CODE_INTERNAL, format!("no thread: {error}"));
+    let no_thread = |error| Failure::new(CODE_INTERNAL, format!("no thread: {error}"));
     std::thread::scope(|scope| {
         let thread =
             std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run).map_err(no_thread)?;
@@ -84,7 +101,7 @@ pub(crate) enum Repository {}
 #[cfg(not(feature = "remote"))]
 impl Repository {
     #[expect(clippy::unnecessary_wraps, reason = "as with the feature")]
-    pub(crate) const fn at(_: &Path) -> Result<Option<Self>, crate::error::Failure> {
+    pub(crate) const fn at(_: &Path) -> Result<Option<Self>, Failure> {
         Ok(None)
     }
 
@@ -114,7 +131,7 @@ impl Repository {
         match *self {}
     }
 
-    pub(crate) fn read(&self, _: &str, _: u64) -> Result<Vec<u8>, crate::error::Failure> {
+    pub(crate) fn read(&self, _: &str, _: u64) -> Result<Vec<u8>, Failure> {
         match *self {}
     }
 }
@@ -126,9 +143,9 @@ pub(crate) enum Remote {}
 
 #[cfg(not(feature = "remote"))]
 impl Remote {
-    pub(crate) fn open(path: &Path) -> Result<Option<Self>, crate::error::Failure> {
+    pub(crate) fn open(path: &Path) -> Result<Option<Self>, Failure> {
         match is_url(path) {
-            true => Err(crate::error::Failure::not_remote(path)
+            true => Err(Failure::not_remote(path)
                 .help("this build lacks the feature `remote`: download the file first")),
             false => Ok(None),
         }
@@ -155,11 +172,11 @@ impl Remote {
         match *self {}
     }
 
-    pub(crate) fn sha256(&self, _: impl FnMut(usize)) -> Result<[u8; 32], crate::error::Failure> {
+    pub(crate) fn sha256(&self, _: impl FnMut(usize)) -> Result<[u8; 32], Failure> {
         match *self {}
     }
 
-    pub(crate) fn check_digests(&self, _: &crate::terminal::Console) -> Result<(), crate::error::Failure> {
+    pub(crate) fn check_digests(&self, _: &crate::terminal::Console) -> Result<(), Failure> {
         match *self {}
     }
 }

@@ -23,6 +23,7 @@ use crate::args::DryRunArg;
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_NOT_PUBLISHED, CODE_OUTPUT_EXISTS, CODE_USAGE, Exit, Failure};
 use crate::input::{Model, NamedModel, Rules};
 use crate::output::{self, Overwrite, Run};
+use crate::remote;
 use crate::report::{self, OneLine, Report};
 use crate::sealed_file::is_sealed;
 use crate::secrets::{HEADING, KeyPasswordArgs, Keys, load_identity, load_trusted};
@@ -116,6 +117,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     if path.as_os_str() == "-" {
         return Err(Failure::new(CODE_USAGE, "the model must be a file"));
     }
+    remote::refuse_folder(folder)?;
     if folder.symlink_metadata().is_ok() {
         return Err(Failure::new(CODE_OUTPUT_EXISTS, "the folder of the project exists")
             .in_file(folder)

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::args::WriteArgs;
 use crate::error::{CODE_INTERNAL, Exit, Failure};
 use crate::output::{self, Run};
+use crate::remote;
 use crate::report;
 use crate::terminal::Console;
 use crate::terminal::escape;
@@ -78,6 +79,7 @@ pub(crate) fn run(args: &Args, command: Command, console: &mut Console) -> Resul
     match args.dir.as_deref().or(args.output.as_deref()) {
         None => print(command, console)?,
         Some(dir) => {
+            remote::refuse_folder(dir)?;
             let (overwrite, run) = (args.write.overwrite(), args.write.run());
             let pages = pages(command)?;
             let paths: Vec<PathBuf> = pages.iter().map(|page| dir.join(&page.name)).collect();

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::args::WriteArgs;
 use crate::args::glob::PathSelection;
-use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::error::{CODE_INPUT_CHANGED, CODE_USAGE, Exit, Failure};
 use crate::file_digest;
 use crate::output::{Overwrite, Run};
 use crate::remote::{self, NewObject};
@@ -272,18 +272,27 @@ fn send(
     let shown = PathBuf::from(item.object.to_string());
     let named = |failure: Failure| failure.in_file(&shown);
     let mut file = durable_file::open_regular(&item.file, u64::MAX)?.into_file();
+    let state = |file: &fs::File| {
+        let found = file.metadata().map_err(|error| Failure::io("read", &item.file, &error))?;
+        Ok::<_, Failure>((found.len(), found.modified().ok()))
+    };
+    let before = state(&file)?;
     let mut object = NewObject::begin(client, &item.object, overwrite, Some(item.len)).map_err(named)?;
     let mut hash = Sha256::new();
     let mut piece = vec![0; PIECE_LEN];
     let mut left = item.len;
     while left > 0 {
         let wanted = left.min(PIECE_LEN as u64) as usize;
-        // Of a file that became longer, what it had is sent.
         file.read_exact(&mut piece[..wanted]).map_err(|error| Failure::io("read", &item.file, &error))?;
         hash.update(&piece[..wanted]);
         object.write_all(&piece[..wanted]).map_err(|error| remote::object_failure(&shown, &error))?;
         progress.advance(wanted);
         left -= wanted as u64;
+    }
+    let after = state(&file)?;
+    if after != before || after.0 != item.len {
+        let what = "the file was changed while it was sent; nothing of it was stored";
+        return Err(Failure::new(CODE_INPUT_CHANGED, what).in_file(&item.file));
     }
     object.finish().map_err(named)?;
     Ok(base16ct::lower::encode_string(&hash.finalize()))

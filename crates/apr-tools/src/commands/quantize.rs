@@ -36,7 +36,7 @@ use crate::error::{
 use crate::file_digest::Digests;
 use crate::input::{self, Contents, Copies, Model, Tensor};
 use crate::output::ending::Ending;
-use crate::output::{Destination, Run};
+use crate::output::{self, Destination, Run};
 use crate::terminal::Console;
 use crate::terminal::human::plural;
 use crate::terminal::suggest;
@@ -281,7 +281,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
                 if file.head().is_none() || !output.destination.is_changeable() {
                     recorded()?.write(&work, &output, console, || Ok(None))
                 } else {
-                    file.write(&work, &output, console, || Ok(recorded()?.head().map(<[u8]>::to_vec)))
+                    file.write(&work, &output, console, || output::same_len(file.head(), recorded()?.head()))
                 }
             }
             None => file.write(&work, &output, console, || Ok(None)),

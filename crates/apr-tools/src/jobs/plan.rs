@@ -17,6 +17,7 @@ use super::record::Store;
 use super::template::{Template, Values, as_word};
 use crate::error::{CODE_INTERNAL, CODE_OUTPUT_EXISTS, CODE_PLAN, CODE_USAGE, Failure};
 use crate::output::{self, Overwrite};
+use crate::remote;
 use crate::terminal::escape;
 
 const SCHEMA: &str = "apr.plan/1";
@@ -77,6 +78,7 @@ impl Plan {
     /// not in its way.
     pub(crate) fn new(request: Request<'_>) -> Result<Self, Failure> {
         let Request { command, sources, task_size, overwrite, skip_existing } = request;
+        remote::refuse_folder(sources.to)?;
         let (mut inputs, sets) = sources.find(&command)?;
         if sources.by_shard {
             check_sets(&command, &sets)?;
@@ -140,6 +142,7 @@ impl Plan {
         }
         // Of a plan that was made by another program.
         plan.command.check()?;
+        remote::refuse_folder(Path::new(&plan.to))?;
         plan.outputs()?;
         let is_inside = |range: Range<usize>| range.start < range.end && range.end <= plan.inputs.len();
         let mut paths =

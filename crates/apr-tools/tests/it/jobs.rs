@@ -316,6 +316,13 @@ fn what_cannot_be_a_job_is_refused_when_it_is_planned() {
         assert!(matches!(ran.exit, 2 | 5) && ran.stderr.contains(expected), "{line}: {ran:?}");
         assert!(!sandbox.path("job.json").exists() && !sandbox.path("out").exists(), "{line}");
     }
+    for command in ["plan -o job.json", "batch"] {
+        let line =
+            format!("{command} --from model.apr --to s3://bucket/out -- convert {{in}} {{out}}.safetensors");
+        let ran = apr(&sandbox, &line);
+        assert!(ran.exit == 2 && ran.stderr.contains("not written to a URL"), "{line}: {ran:?}");
+        assert!(!sandbox.path("s3:").exists());
+    }
     fs::create_dir(sandbox.path("out")).unwrap();
     sandbox.write("out/model.safetensors", b"of the user");
     let line = "batch --from model.apr --to out -- convert {in} {out}.safetensors";

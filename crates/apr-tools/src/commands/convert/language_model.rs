@@ -19,7 +19,7 @@ use crate::commands::quantize;
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::file_digest::Digests;
 use crate::input::{Rules, Tensor};
-use crate::output::{Output, Run};
+use crate::output::{self, Output, Run};
 use crate::terminal::Console;
 
 /// Most bytes of the file of `--metadata`.
@@ -249,7 +249,7 @@ impl Job<'_> {
                         };
                         // What cannot be changed later is hashed first.
                         if output.destination.is_changeable() {
-                            files.write(&work, console, || Ok(recorded()?.head()))
+                            files.write(&work, console, || output::same_len(files.head(), recorded()?.head()))
                         } else {
                             recorded()?.write(&work, console, || Ok(None))
                         }

@@ -19,7 +19,7 @@ use crate::error::{
 };
 use crate::input::{Contents, Model, Rules, Tensor};
 use crate::output::{self, Destination, Overwrite, Run};
-use crate::remote::is_url;
+use crate::remote;
 use crate::report::{Report, Written};
 use crate::terminal::escape;
 use crate::terminal::human::{bytes, exact_bytes, plural};
@@ -107,10 +107,7 @@ fn check_folder(path: &Path, overwrite: Overwrite) -> Result<(), Failure> {
     if path.as_os_str() == "-" {
         return Err(Failure::new(CODE_USAGE, "a folder is not written to standard output"));
     }
-    if is_url(path) {
-        let failure = Failure::new(CODE_USAGE, "a folder is not written to a URL").in_file(path);
-        return Err(failure.help("write it to a folder of this machine, and send that with `apr put`"));
-    }
+    remote::refuse_folder(path)?;
     let Ok(found) = path.metadata() else {
         return match path.symlink_metadata() {
             Ok(_) => Err(Failure::new(CODE_OUTPUT_KIND, "the output is a link to nothing").in_file(path)),

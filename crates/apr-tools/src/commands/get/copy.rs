@@ -14,7 +14,7 @@ use super::plan::{Plan, Wanted};
 use crate::error::{CODE_NO_SPACE, CODE_OUTPUT_EXISTS, CODE_USAGE, Failure};
 use crate::file_digest;
 use crate::output::{Overwrite, check_file};
-use crate::remote::other_digest;
+use crate::remote::{self, other_digest};
 use crate::terminal::{Console, Progress, human};
 
 /// The folder of parts.
@@ -66,6 +66,7 @@ impl<'f> Folder<'f> {
     ///
     /// If a file is another one and may not be replaced, or the disk has less space.
     pub(super) fn check(&self, plan: &Plan, console: &Console) -> Result<Vec<Option<Copied>>, Failure> {
+        remote::refuse_folder(self.path)?;
         let mut present = Vec::new();
         let mut missing = 0_u64;
         let mut progress = console.progress("comparing", 0);

@@ -24,8 +24,8 @@ use crate::terminal::escape::escaped;
 const HEADING: &str = "Private inference";
 /// Longest table that is sent.
 const ROWS_MAX: u64 = 1 << 30;
-/// Longest answer: twice what a server gives, for the padding.
-const ANSWER_MAX: u64 = 128 << 20;
+/// Longest answer: twice what a server gives, for the padding, and what encryption adds.
+const ANSWER_MAX: u64 = (128 << 20) + 64;
 /// Longest description of a session.
 const OFFER_MAX: u64 = 64 << 10;
 
@@ -33,7 +33,8 @@ const OFFER_MAX: u64 = 64 << 10;
 pub(super) struct PrivateArgs {
     /// Send the rows, encrypted to the owner of the model, to this server (`apr serve --inference-key`); MODEL is a signed copy, if there is one.
     #[arg(long, value_name = "URL", help_heading = HEADING)]
-    #[arg(conflicts_with_all = ["output", "column", "ids", "identity", "key", "any_signer", "force"])]
+    #[arg(conflicts_with_all = ["output", "column", "ids", "identity", "key", "any_signer", "force", "ask_password", "password_file",
+        "password_fd", "compat"])]
     pub(super) private: Option<String>,
     /// The public key of the model's owner: the key itself, or its file; in place of one that a --signer signed.
     #[arg(long, value_name = "KEY-OR-FILE", help_heading = HEADING, requires = "private")]
@@ -200,8 +201,11 @@ fn read_rows(path: &Path, dialect: &Dialect) -> Result<(&'static str, Vec<u8>), 
         return Ok((media_type, durable_file::read(path, ROWS_MAX)?));
     }
     let mut rows = Vec::new();
-    let read = std::io::stdin().lock().take(ROWS_MAX).read_to_end(&mut rows);
+    let read = std::io::stdin().lock().take(ROWS_MAX + 1).read_to_end(&mut rows);
     read.map_err(|error| Failure::io("read", path, &error))?;
+    if rows.len() as u64 > ROWS_MAX {
+        return Err(Failure::new(CODE_USAGE, "the rows have more than 1 GiB, the most that is sent"));
+    }
     Ok((media_type, rows))
 }
 

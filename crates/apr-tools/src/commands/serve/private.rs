@@ -29,10 +29,12 @@ pub(super) fn load(path: &Path, password: &KeyPasswordArgs) -> Result<(Private, 
     };
     let (file, signature) = (beside(".pub"), beside(".pub.minisig"));
     let mut private = Private::new(secret)?;
-    if Path::new(&signature).exists() {
+    let is_signed = Path::new(&signature).try_exists();
+    if is_signed.map_err(|error| Failure::io("read", Path::new(&signature), &error))? {
         let text = |name: &OsString| {
             let bytes = durable_file::read(Path::new(name), MAX_LEN)?;
-            Ok::<_, Failure>(String::from_utf8_lossy(&bytes).into_owned())
+            let not_text = |_| Failure::new(CODE_INFERENCE_KEY, "this is no text").in_file(Path::new(name));
+            String::from_utf8(bytes).map_err(not_text)
         };
         private = private
             .with_signed_key(text(&file)?, text(&signature)?)

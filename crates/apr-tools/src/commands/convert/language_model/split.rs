@@ -188,8 +188,8 @@ impl Files {
     }
 
     /// What comes before the tensors of the first.
-    pub(super) fn head(&self) -> Option<Vec<u8>> {
-        self.0.first().map(|file| file.layout.header_bytes().to_vec())
+    pub(super) fn head(&self) -> Option<&[u8]> {
+        self.0.first().map(|file| file.layout.header_bytes())
     }
 
     /// Makes the tensors and writes the files, the first in the end with the head that `head` makes, if any. None takes its place before all
