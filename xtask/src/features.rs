@@ -41,7 +41,8 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
 
 /// Checks every combination of one crate: how many there are, and which do not build without a warning.
 fn check(session: &Session, package: &Package, worker: usize) -> Result<(usize, Vec<String>), Failure> {
-    let source = source(&package.folder.join("src"))?;
+    let src = package.folder.join("src");
+    let source = source(if src.is_dir() { &src } else { &package.folder })?;
     let combinations = combinations(package, |feature| source.contains(&format!("\"{feature}\"")));
     let mut failed = Vec::new();
     for combination in &combinations {
