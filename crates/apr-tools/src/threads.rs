@@ -1,4 +1,4 @@
-//! Threads for the parts of a training.
+//! Threads for the parts of a training, and for what else has parts.
 
 use core::num::NonZero;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use clap::value_parser;
 
 use crate::terminal::Parts;
 
-#[derive(Clone, Copy, Debug, clap::Args)]
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct ThreadsArg {
     /// Threads for the trees of a forest, the features of boosting, the starts of kmeans and gmm, and the models of --folds; other
     /// trainings use one. The model is the same [default: one per core].
@@ -17,7 +17,7 @@ pub(crate) struct ThreadsArg {
     threads: Option<u32>,
 }
 
-/// Threads that do the parts of a training, and count them.
+/// Threads that do parts of a work, and count them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Threads<'p> {
     count: usize,

@@ -2,13 +2,11 @@
 
 use alloc::borrow::Cow;
 use alloc::rc::Rc;
-use core::num::NonZero;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Sender};
-use std::thread;
 
+use apr_models::Workers;
 use model_file::TensorDescription;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -23,6 +21,7 @@ use crate::terminal::escape::escaped;
 use crate::terminal::human;
 use crate::terminal::table::{Align, Dispensable, Table};
 use crate::terminal::{Console, Style};
+use crate::threads::{Threads, ThreadsArg};
 
 /// Bytes of a tensor that a thread reads at once.
 const CHUNK: u64 = 1 << 20;
@@ -152,12 +151,12 @@ fn fitted(table: &Table, has_digests: bool, style: Style) -> Vec<String> {
 }
 
 fn digests(tensors: &[Tensor<'_>], console: &Console) -> Result<Vec<String>, Failure> {
-    let mut progress = console.progress("hashing", tensors.iter().map(|tensor| tensor.byte_len()).sum());
     let readers: Option<Vec<_>> =
         tensors.iter().map(|tensor| Some((tensor.shared()?, tensor.byte_len()))).collect();
     if let Some(readers) = readers {
-        return side_by_side(&readers, |len| progress.advance(len));
+        return side_by_side(&readers, console);
     }
+    let mut progress = console.progress("hashing", tensors.iter().map(|tensor| tensor.byte_len()).sum());
     let mut buf = Vec::new();
     let digests = tensors.iter().map(|tensor| {
         progress.item(tensor.name());
@@ -169,58 +168,29 @@ fn digests(tensors: &[Tensor<'_>], console: &Console) -> Result<Vec<String>, Fai
 /// Digests of tensors that threads can read, each with its length, on all cores.
 fn side_by_side<R: Fn(u64, &mut [u8]) -> Result<(), Failure> + Sync>(
     tensors: &[(R, u64)],
-    mut advance: impl FnMut(usize),
+    console: &Console,
 ) -> Result<Vec<String>, Failure> {
-    let next = AtomicUsize::new(0);
-    let (send, done) = mpsc::channel();
-    let work = |send: Sender<Done>| {
+    let busy = console.busy("hashing");
+    let threads = Threads::new(ThreadsArg::default(), busy.parts());
+    let workers: &dyn Workers = &threads;
+    workers.expect(tensors.len());
+    let has_failed = AtomicBool::new(false);
+    let digests = workers.map(tensors.len(), |idx| {
+        let (read, len) = &tensors[idx];
+        let mut hash = Sha256::new();
         let mut buf = Vec::new();
-        loop {
-            let idx = next.fetch_add(1, Ordering::Relaxed);
-            let Some((read, len)) = tensors.get(idx) else { return };
-            let mut hash = Sha256::new();
-            let mut begin = 0;
-            let mut result = Ok(());
-            while begin < *len && result.is_ok() {
-                buf.resize(CHUNK.min(len - begin) as usize, 0);
-                result = read(begin, &mut buf);
-                hash.update(&buf);
-                begin += buf.len() as u64;
-                let _ = send.send(Done::Read(buf.len()));
-            }
-            if result.is_err() {
-                next.store(tensors.len(), Ordering::Relaxed);
-            }
-            let digest = result.map(|()| base16ct::lower::encode_string(&hash.finalize()));
-            let _ = send.send(Done::Tensor(idx, digest));
+        let mut begin = 0;
+        // After a failure, the digests of the others are not looked at.
+        while begin < *len && !has_failed.load(Ordering::Relaxed) {
+            buf.resize(CHUNK.min(len - begin) as usize, 0);
+            read(begin, &mut buf).inspect_err(|_| has_failed.store(true, Ordering::Relaxed))?;
+            hash.update(&buf);
+            begin += buf.len() as u64;
         }
-    };
-    let mut digests: Vec<Result<String, Failure>> = tensors.iter().map(|_| Ok(String::new())).collect();
-    thread::scope(|scope| {
-        let count = thread::available_parallelism().map_or(1, NonZero::get).min(tensors.len());
-        let work = &work;
-        let spawned = (0..count).filter(|_| {
-            let send = send.clone();
-            thread::Builder::new().spawn_scoped(scope, move || work(send)).is_ok()
-        });
-        if spawned.count() == 0 {
-            work(send.clone());
-        }
-        drop(send);
-        for done in done {
-            match done {
-                Done::Read(len) => advance(len),
-                Done::Tensor(idx, digest) => digests[idx] = digest,
-            }
-        }
+        workers.advance();
+        Ok(base16ct::lower::encode_string(&hash.finalize()))
     });
     digests.into_iter().collect()
-}
-
-/// What a thread has done.
-enum Done {
-    Read(usize),
-    Tensor(usize, Result<String, Failure>),
 }
 
 /// SHA-256 of the bytes of a tensor, read a chunk at a time.
