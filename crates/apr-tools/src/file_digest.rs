@@ -23,6 +23,7 @@ const OPENED_MAX: usize = 256;
 const INTERVAL: Duration = Duration::from_millis(200);
 /// What the progress line calls the work.
 const LABEL: &str = "hashing the source for its provenance record";
+const SKIPPED_BY: &str = "--no-provenance skips this";
 
 /// SHA-256 of a regular file, or of what a URL names; `advance` hears of each piece that was read.
 ///
@@ -81,6 +82,11 @@ pub(crate) enum Source {
     Known(String),
 }
 
+/// What stands for digests where only their length matters.
+pub(crate) fn placeholders(count: usize) -> Vec<String> {
+    vec!["0".repeat(64); count]
+}
+
 /// Digests of files in hexadecimal digits, which a thread computes beside other work. Once this is dropped, it stops.
 #[derive(Debug)]
 pub(crate) struct Digests {
@@ -123,23 +129,22 @@ impl Digests {
         let mut len = 0_u64;
         let mut opened = Vec::with_capacity(sources.len());
         for source in &mut sources {
-            // Now: another file may take its name while the work goes on. Of very many, the last are opened later.
-            let is_local = matches!(source, Source::File(path) if !remote::is_url(path));
             opened.push(match source {
-                Source::File(path) if is_local && opened.len() < OPENED_MAX => {
-                    Some(durable_file::open_regular(path, u64::MAX)?.into_file())
+                Source::File(path) if remote::is_url(path) => {
+                    let known = Remote::open(path)?.map_or(0, |remote| remote.version().0);
+                    let mut progress = console.progress(LABEL, known);
+                    progress.item(SKIPPED_BY);
+                    *source = Source::Known(hex_sha256(path, |len| progress.advance(len))?);
+                    None
                 }
-                _ => None,
+                Source::File(path) => {
+                    // Now: another file may take its name while the work goes on. Of very many, the last are opened later.
+                    let file = durable_file::open_regular(path, u64::MAX)?;
+                    len = len.saturating_add(file.len());
+                    Some(file.into_file()).filter(|_| opened.len() < OPENED_MAX)
+                }
+                Source::Known(_) => None,
             });
-            let Source::File(path) = source else { continue };
-            if remote::is_url(path) {
-                let mut progress =
-                    console.progress(LABEL, Remote::open(path)?.map_or(0, |remote| remote.version().0));
-                progress.item("--no-provenance skips this");
-                *source = Source::Known(hex_sha256(path, |len| progress.advance(len))?);
-            } else {
-                len = len.saturating_add(path.metadata().map_or(0, |entry| entry.len()));
-            }
         }
         let (send, found) = mpsc::channel();
         let state = Arc::new(State::default());
@@ -163,7 +168,7 @@ impl Digests {
     /// If a file cannot be read.
     pub(crate) fn finish(self, console: &Console) -> Result<Vec<String>, Failure> {
         let mut progress = console.progress(LABEL, self.len);
-        progress.item("--no-provenance skips this");
+        progress.item(SKIPPED_BY);
         let mut shown = 0;
         loop {
             match self.found.recv_timeout(INTERVAL) {

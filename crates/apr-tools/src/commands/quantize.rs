@@ -265,7 +265,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let imatrix = args.imatrix.as_deref();
     let record = (!args.no_provenance).then(|| Record::new(&model, keys::options_text(args), imatrix));
     let record = record.transpose()?;
-    let provenance = record.as_ref().map(|record| record.keys(None)).unwrap_or_default();
+    let provenance = record.as_ref().map(Record::planned).unwrap_or_default();
     let (file, mut lost) = NewFile::new(&work, imatrix, &provenance, &rules)?;
     lost.extend(convert::lost_parts(&model, file.format()).map_err(in_model)?);
     remarks(&work, console)?;
@@ -274,7 +274,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
             Some(record) => {
                 let digests = Digests::start(record.sources(), console)?;
                 let recorded = || -> Result<NewFile, Failure> {
-                    let provenance = record.keys(Some(&digests.finish(console)?));
+                    let provenance = record.keys(&digests.finish(console)?);
                     Ok(NewFile::new(&work, imatrix, &provenance, &rules)?.0)
                 };
                 // What cannot be changed later is hashed first.

@@ -17,7 +17,7 @@ use self::new_model::NewModel;
 use self::split::{Limits, Work, parse_limit};
 use crate::commands::quantize;
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::file_digest::Digests;
+use crate::file_digest::{Digests, placeholders};
 use crate::input::{Rules, Tensor};
 use crate::output::{self, Output, Run};
 use crate::terminal::Console;
@@ -231,7 +231,7 @@ impl Job<'_> {
         let Self { input, folder, tensors, limits, recorded, importance, output } = self;
         let in_folder = |failure: Failure| failure.in_file(input);
         if let Some(options) = &recorded {
-            model.record(&folder.provenance(options.clone(), None))?;
+            model.record(&folder.provenance(options.clone(), &placeholders(folder.sources().len())))?;
         }
         let files = split::plan(&model, limits, &output.destination)?;
         let flaws = match output.run {
@@ -244,7 +244,7 @@ impl Job<'_> {
                         // Planned with a record of the same length.
                         let recorded = || {
                             let mut model = model.clone();
-                            model.record(&folder.provenance(options, Some(&digests.finish(console)?)))?;
+                            model.record(&folder.provenance(options, &digests.finish(console)?))?;
                             split::plan(&model, limits, &output.destination)
                         };
                         // What cannot be changed later is hashed first.

@@ -10,7 +10,7 @@ use gguf_core::{GgufBuilder, Header};
 use super::Args;
 use crate::args::glob::Glob;
 use crate::error::{CODE_USAGE, Failure};
-use crate::file_digest::Source;
+use crate::file_digest::{Source, placeholders};
 use crate::input::{Contents, Model};
 
 /// Keys that llama-quantize sets again, after all others.
@@ -121,14 +121,16 @@ impl Record {
         self.files.iter().map(|(_, path)| path).chain(&self.imatrix).cloned().map(Source::File).collect()
     }
 
-    /// The keys with the digests of the sources, or with zeros of the same length in their places. Of several files, there is a line for
-    /// each as `sha256sum` has it.
-    pub(super) fn keys(&self, digests: Option<&[String]>) -> Vec<(&'static str, String)> {
-        let zeros = || "0".repeat(64);
-        let digest = |idx: usize| digests.map_or_else(zeros, |digests| digests[idx].clone());
-        let lines = self.files.iter().enumerate().map(|(idx, (name, _))| match name {
-            Some(name) => format!("{}  {name}", digest(idx)),
-            None => digest(idx),
+    /// Keys of the same lengths, before the sources are hashed.
+    pub(super) fn planned(&self) -> Vec<(&'static str, String)> {
+        self.keys(&placeholders(self.sources().len()))
+    }
+
+    /// The keys with the digests of the sources. Of several files, there is a line for each as `sha256sum` has it.
+    pub(super) fn keys(&self, digests: &[String]) -> Vec<(&'static str, String)> {
+        let lines = self.files.iter().zip(digests).map(|((name, _), digest)| match name {
+            Some(name) => format!("{digest}  {name}"),
+            None => digest.clone(),
         });
         let mut keys = vec![
             ("apr.quantize.tool", concat!("apr ", env!("CARGO_PKG_VERSION")).to_owned()),
@@ -136,9 +138,8 @@ impl Record {
             ("apr.quantize.source.format", self.format.to_owned()),
             ("apr.quantize.source.sha256", lines.collect::<Vec<_>>().join("\n")),
         ];
-        keys.extend(
-            self.imatrix.is_some().then(|| ("apr.quantize.imatrix.sha256", digest(self.files.len()))),
-        );
+        let imatrix = digests.get(self.files.len()).filter(|_| self.imatrix.is_some());
+        keys.extend(imatrix.map(|digest| ("apr.quantize.imatrix.sha256", digest.clone())));
         keys
     }
 }

@@ -181,15 +181,9 @@ impl Folder {
         [self.config].into_iter().chain(self.parts.files.iter().map(String::as_str))
     }
 
-    /// Keys that record where the new file comes from, with the digests of the sources, or with zeros of the same length in their places.
-    pub(super) fn provenance(
-        &self,
-        options: String,
-        digests: Option<&[String]>,
-    ) -> Vec<(&'static str, String)> {
-        let zeros = || "0".repeat(64);
-        let digest = |idx: usize| digests.map_or_else(zeros, |digests| digests[idx].clone());
-        let lines = self.recorded().enumerate().map(|(idx, name)| format!("{}  {name}", digest(idx)));
+    /// Keys that record where the new file comes from, with the digests of the sources.
+    pub(super) fn provenance(&self, options: String, digests: &[String]) -> Vec<(&'static str, String)> {
+        let lines = self.recorded().zip(digests).map(|(name, digest)| format!("{digest}  {name}"));
         let mut keys = vec![
             ("apr.convert.tool", concat!("apr ", env!("CARGO_PKG_VERSION")).to_owned()),
             ("apr.convert.options", options),
