@@ -15,8 +15,8 @@ mod terminal;
 
 pub(crate) use self::argument::refuse_secrets;
 pub(crate) use self::groups::{
-    Audience, KeysArgs, RecipientArgs, SigningArgs, TrustArgs, load_fingerprint, load_identity,
-    load_recipient, load_recipients, load_signing, load_trusted,
+    Audience, Identity, KeysArgs, RecipientArgs, SigningArgs, TrustArgs, load_fingerprint, load_recipient,
+    load_recipient_secret, load_recipients, load_signing, load_trusted,
 };
 pub(crate) use self::key_file::{KeyFile, load_any, load_secret};
 pub(crate) use self::keys::{Keys, SignedBy, refuse_shared_stdin};

@@ -26,7 +26,7 @@ use crate::output::{self, Overwrite, Run};
 use crate::remote;
 use crate::report::{self, OneLine, Report};
 use crate::sealed_file::is_sealed;
-use crate::secrets::{HEADING, KeyPasswordArgs, Keys, load_identity, load_trusted};
+use crate::secrets::{HEADING, Identity, KeyPasswordArgs, Keys, load_recipient_secret, load_trusted};
 use crate::terminal::Console;
 use crate::terminal::escape::{self, Visible};
 use crate::{commands::predict, terminal::human};
@@ -140,7 +140,8 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     };
     let mut keys = Keys::of_signers(trusted);
     if let Some(identity) = &args.identity {
-        keys = keys.with_identity(load_identity(identity, &args.key_password)?);
+        let secret = load_recipient_secret(identity, &args.key_password)?;
+        keys = keys.with_identity(Identity::Recipient(secret));
     }
     let opened = Model::open_content(path, &rules, &Rc::new(keys));
     let opened = opened.map_err(if is_sealed { sealed_without_key } else { not_encrypted })?;

@@ -70,7 +70,7 @@ impl KeysArgs {
     /// If the key file cannot be read or unlocked, or holds another kind of key; if there is no password.
     pub(crate) fn load_identity(&self, file: &Path) -> Result<Identity, Failure> {
         match &self.identity.identity {
-            Some(path) => load_identity(path, &self.key_password),
+            Some(path) => load_recipient_secret(path, &self.key_password).map(Identity::Recipient),
             None => {
                 self.identity.password.read(&file.to_string_lossy(), Purpose::Open).map(Identity::Password)
             }
@@ -302,9 +302,12 @@ impl SigningArgs {
 /// # Errors
 ///
 /// If the file cannot be read or unlocked, or holds another kind of key.
-pub(crate) fn load_identity(path: &Path, password: &KeyPasswordArgs) -> Result<Identity, Failure> {
+pub(crate) fn load_recipient_secret(
+    path: &Path,
+    password: &KeyPasswordArgs,
+) -> Result<RecipientSecret, Failure> {
     let AnySecretKey { key, .. } = load_secret(path, password)?;
-    key.into_recipient().map(Identity::Recipient).map_err(|error| Failure::from(error).in_file(path))
+    key.into_recipient().map_err(|error| Failure::from(error).in_file(path))
 }
 
 /// The signing key in a file.

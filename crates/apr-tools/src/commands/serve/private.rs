@@ -8,7 +8,7 @@ use apr_crypto::RecipientPublic;
 use apr_serve::Private;
 
 use crate::error::{CODE_INFERENCE_KEY, Failure};
-use crate::secrets::{KeyPasswordArgs, load_secret};
+use crate::secrets::{KeyPasswordArgs, load_recipient_secret};
 
 /// Longest file that is offered to clients.
 const MAX_LEN: u64 = 16 << 10;
@@ -19,8 +19,7 @@ const MAX_LEN: u64 = 16 << 10;
 ///
 /// If the key cannot be read or unlocked, or is of another kind; if the signed public key is another one.
 pub(super) fn load(path: &Path, password: &KeyPasswordArgs) -> Result<(Private, RecipientPublic), Failure> {
-    let secret = load_secret(path, password)?.key.into_recipient();
-    let secret = secret.map_err(|error| Failure::from(error).in_file(path))?;
+    let secret = load_recipient_secret(path, password)?;
     let public = secret.public();
     let beside = |ending: &str| {
         let mut name = OsString::from(path);
