@@ -112,6 +112,28 @@ fn rows_are_encrypted_to_no_key_that_the_signer_did_not_sign() {
 }
 
 #[test]
+fn options_for_a_model_of_this_machine_are_refused() {
+    let sandbox = with_owner();
+    for option in [
+        &["-o", "p.csv"][..],
+        &["--identity", "owner.key"],
+        &["--ask-password"],
+        &["--password-file", "password.txt"],
+        &["--password-fd", "3"],
+        &["--key", "maker.key.pub"],
+        &["--any-signer"],
+        &["--compat"],
+        &["--column", "a"],
+        &["--ids"],
+        &["--force"],
+    ] {
+        let args = [&["predict", "--private", "http://127.0.0.1:9", "-i", "rows.csv"], option].concat();
+        let ran = sandbox.run(&args);
+        assert!(ran.exit == 2 && ran.stderr.contains("--private"), "{option:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_model_is_served_with_the_key_that_it_is_bound_to() {
     let sandbox = with_owner();
     assert_eq!(sandbox.run(&["keygen", "inference", "-o", "other.key"]).exit, 0);
