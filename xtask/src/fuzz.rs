@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::parallel::side_by_side;
-use crate::process::{display, find_tool, nightly_cargo, path_with, step};
+use crate::process::{command, display, find_tool, nightly_cargo, path_with, stdout_of, step};
 use crate::task::{Failure, Outcome, Session, skipped};
 use crate::workspace::Workspace;
 
@@ -14,7 +14,8 @@ const MANIFEST: &str = "fuzz/Cargo.toml";
 /// Default duration of each target.
 const DEFAULT_SECONDS: u64 = 60;
 
-/// Runs below this many seconds take less time than their build, which optimizes less then: 366 s instead of 447 s on two cores.
+/// Runs below this many seconds take less time than their build, which optimizes less then (366 s instead of 447 s on two cores) and
+/// leaves out what debuggers read: panics name their lines without it.
 const SHORT: u64 = 30;
 
 /// A fixed seed repeats a run; the memory limits turn an allocation the file merely asked for into a finding.
@@ -26,8 +27,8 @@ const C_FLAGS: &str = "-fno-sanitize-address-use-after-scope";
 
 /// Runs the targets named in `args`, or all, each for the number of seconds in `args`.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
-    let packages = Workspace::load(session, MANIFEST)?.packages;
-    let targets: Vec<_> = packages.into_iter().flat_map(|package| package.binaries).collect();
+    let workspace = Workspace::load(session, MANIFEST)?;
+    let targets: Vec<_> = workspace.packages.into_iter().flat_map(|package| package.binaries).collect();
     let (seconds, chosen) = choice(args, &targets).map_err(Failure::Usage)?;
     let Some(tool) = find_tool(session, "cargo-fuzz") else {
         return Err(skipped("needs cargo-fuzz"));
@@ -39,10 +40,11 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let builds: Vec<&[String]> =
         if chosen.len() == targets.len() { vec![&[]] } else { chosen.chunks(1).collect() };
     for target in builds {
-        let mut build = nightly(session, &tool, &["fuzz", "build"], seconds)?;
-        step(build.args(target))?;
+        step(nightly(session, &tool, seconds)?.args(target))?;
     }
-    let reports = side_by_side(&chosen, |_, target| fuzz_one(session, &tool, target, seconds));
+    let host = nightly_host(session)?;
+    let built = workspace.target_dir.join(host).join("release");
+    let reports = side_by_side(&chosen, |_, target| fuzz_one(session, &built.join(target), target, seconds));
     let mut findings = 0;
     let mut failures = Vec::new();
     for report in reports {
@@ -60,15 +62,22 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
 }
 
-/// Nightly cargo with cargo-fuzz.
-fn nightly(session: &Session, tool: &Path, args: &[&str], seconds: u64) -> Result<Command, Failure> {
-    let mut command = nightly_cargo(session, args).ok_or("the nightly toolchain went away")?;
+/// The build of cargo-fuzz by nightly cargo.
+fn nightly(session: &Session, tool: &Path, seconds: u64) -> Result<Command, Failure> {
+    let mut command = nightly_cargo(session, &["fuzz", "build"]).ok_or("the nightly toolchain went away")?;
     let c_flags = std::env::var("CFLAGS").unwrap_or_default();
     command.env("PATH", path_with(tool)).env("CFLAGS", format!("{c_flags} {C_FLAGS}"));
     if seconds < SHORT {
-        command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+        command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_DEBUG", "none");
     }
     Ok(command)
+}
+
+/// The triple that cargo-fuzz builds for.
+fn nightly_host(session: &Session) -> Result<String, Failure> {
+    let version = stdout_of(&mut command(session, "rustup", &["run", "nightly", "rustc", "-vV"]))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.ok_or("rustc -vV does not name its host")?.to_owned())
 }
 
 /// Splits the arguments into seconds and targets.
@@ -106,23 +115,26 @@ impl core::fmt::Display for Report {
     }
 }
 
-fn fuzz_one(session: &Session, tool: &Path, target: &str, seconds: u64) -> Result<Report, Failure> {
+/// Runs what was built: `cargo fuzz run` would ask cargo once more for each target whether it is.
+fn fuzz_one(session: &Session, program: &Path, target: &str, seconds: u64) -> Result<Report, Failure> {
     let artifacts = session.root().join("fuzz/artifacts").join(target);
     let before = entries(&artifacts);
+    fs::create_dir_all(&artifacts).map_err(|error| format!("{}: {error}", artifacts.display()))?;
     // What the fuzzer learns goes to the first folder; the others are only read.
     let learned = session.scratch("fuzz").join(target);
     fs::create_dir_all(&learned).map_err(|error| format!("{}: {error}", learned.display()))?;
-    let mut command = nightly(session, tool, &["fuzz", "run", target], seconds)?;
-    // Freed memory that the sanitizer holds back counts in the memory of the fuzzer: by default, half of what it may have.
-    command.env("ASAN_OPTIONS", "quarantine_size_mb=32");
-    command.arg(&learned);
+    let mut command = command(session, program, &[]);
+    // Rust defines a symbol in several objects. Freed memory that the sanitizer holds back counts in the memory of the fuzzer: by
+    // default, half of what it may have.
+    command.env("ASAN_OPTIONS", "detect_odr_violation=0:quarantine_size_mb=32");
+    command.arg(format!("-artifact_prefix={}/", artifacts.display())).args(FLAGS);
+    command.arg(format!("-max_total_time={seconds}")).arg(&learned);
     let seeds = session.scratch("fuzz").join("seeds").join(target);
     copy_seeds(&session.root().join(vectors_of(target)), &seeds)
         .map_err(|error| format!("{}: {error}", seeds.display()))?;
     command.arg(&seeds);
     let corpus = Path::new("fuzz/corpus").join(target);
     command.args(session.root().join(&corpus).is_dir().then_some(corpus));
-    command.arg("--").args(FLAGS).arg(format!("-max_total_time={seconds}"));
     command.args(longest_input(target).map(|len| format!("-max_len={len}")));
     let dictionary = dictionary_of(target);
     if session.root().join(&dictionary).is_file() {
