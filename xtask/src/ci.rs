@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::TASKS;
-use crate::task::{Failure, Outcome, Session, without_arguments};
+use crate::task::{Failure, Outcome, Session};
 
 /// The tasks and their arguments.
 const STEPS: &[(&str, &[&str])] = &[
@@ -26,22 +26,28 @@ const STEPS: &[(&str, &[&str])] = &[
     ("wasm", &[]),
     ("page", &["test"]),
     ("deny", &[]),
-    ("fuzz", &["7"]),
+    ("fuzz", &["5"]),
     ("reliability", &["--quick"]),
     ("interrupt", &["10"]),
 ];
 
-/// Runs all steps, also after a failure, and ends with a table, the skipped parts, and the test runner's closing lines.
-pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
-    without_arguments("ci", args)?;
-    let start = Instant::now();
+/// Runs all steps, or those named in `args`, also after a failure, and ends with a table, the skipped parts, and the test runner's closing
+/// lines.
+pub(crate) fn run(session: &mut Session, chosen: &[String]) -> Outcome {
+    if let Some(unknown) = chosen.iter().find(|name| STEPS.iter().all(|(step, _)| step != name)) {
+        return Err(Failure::Usage(format!("`{unknown}` is no step of `ci`")));
+    }
+    let (start, cpu_at_start) = (Instant::now(), cpu_time());
     let mut rows = Vec::new();
     let mut failures = Vec::new();
     for &(name, args) in STEPS {
+        if !chosen.is_empty() && !chosen.iter().any(|step| step == name) {
+            continue;
+        }
         let task = TASKS.iter().find(|task| task.name == name).ok_or_else(|| format!("no task `{name}`"))?;
         let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
         eprintln!("\n=== {name} {}", args.join(" "));
-        let began = Instant::now();
+        let (began, cpu) = (Instant::now(), cpu_time());
         let verdict = match (task.run)(session, &args) {
             Ok(()) => "ok",
             Err(Failure::Skipped(why)) => {
@@ -54,20 +60,32 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
                 "FAILED"
             }
         };
-        rows.push(row(name, began.elapsed(), free_mebibytes(session), verdict));
+        rows.push(row(name, began.elapsed(), cpu, free_mebibytes(session), verdict));
     }
-    println!("\n{:<12} {:>8} {:>9}", "task", "seconds", "free MiB");
+    println!("\n{:<12} {:>8} {:>8} {:>9}", "task", "seconds", "of cores", "free MiB");
     rows.iter().for_each(|row| println!("{row}"));
     let verdict = if failures.is_empty() { "ok" } else { "FAILED" };
-    println!("{}", row("together", start.elapsed(), free_mebibytes(session), verdict));
+    println!("{}", row("together", start.elapsed(), cpu_at_start, free_mebibytes(session), verdict));
     session.print_skips();
     session.closing_lines().iter().for_each(|line| println!("{line}"));
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
 }
 
-fn row(name: &str, took: Duration, free: Option<u64>, verdict: &str) -> String {
+/// `cpu` is that before the task.
+fn row(name: &str, took: Duration, cpu: Option<f64>, free: Option<u64>, verdict: &str) -> String {
+    let cpu = cpu_time().zip(cpu).map_or_else(|| "?".to_owned(), |(now, then)| format!("{:.1}", now - then));
     let free = free.map_or_else(|| "?".to_owned(), |free| free.to_string());
-    format!("{name:<12} {:>8.1} {free:>9}  {verdict}", took.as_secs_f64())
+    format!("{name:<12} {:>8.1} {cpu:>8} {free:>9}  {verdict}", took.as_secs_f64())
+}
+
+/// Seconds that all programs started by this one, and those started by them, kept a core busy, until they ended: beside the
+/// duration, what more cores would gain. Where there is no `/proc`, it is not known.
+fn cpu_time() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // After the name, which may have spaces: `cutime` and `cstime` are the fields 16 and 17, in hundredths.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
+    Some((field(16)? + field(17)?) / 100.0)
 }
 
 /// Free disk space after a task, in MiB: a full disk causes misleading failures.

@@ -6,6 +6,7 @@
 use alloc::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::time::Instant;
 
 use crate::parallel::side_by_side;
 use crate::process::{capture, cargo, display};
@@ -51,8 +52,10 @@ fn check(session: &Session, package: &Package, worker: usize) -> Result<(usize, 
         if worker > 0 {
             command.arg("--target-dir").arg(session.scratch(&format!("features-{worker}")));
         }
+        let began = Instant::now();
         let captured = capture(&mut command)?;
-        eprint!("$ {}\n{}", display(&command), captured.stderr);
+        let seconds = began.elapsed().as_secs_f64();
+        eprint!("$ {} # {seconds:.1} s\n{}", display(&command), captured.stderr);
         // A warning here is code that only another feature uses.
         if !captured.success || captured.stderr.contains("warning: ") {
             failed.push(format!("{} {}", package.name, combination.join(" ")));

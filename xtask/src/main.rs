@@ -256,7 +256,11 @@ const TASKS: &[Task] = &[
         run: quality::mutants,
         help: "[ARGS of cargo mutants]  changes to st-core that its tests do not notice",
     },
-    Task { name: "ci", run: ci::run, help: "what .ci/run runs: most of the above, briefly" },
+    Task {
+        name: "ci",
+        run: ci::run,
+        help: "[STEP...]: what .ci/run runs, or these steps of it: most of the above, briefly",
+    },
 ];
 
 fn main() -> ExitCode {
