@@ -7,6 +7,7 @@ use apr_container::{
 };
 use apr_models::AnyModel;
 use conformance::apr::hostile;
+use conformance::apr::seal::{seal, seal_header};
 use conformance::apr::vectors::{self, Content, Vectors};
 
 use super::{HEAP, Worst};
@@ -53,6 +54,26 @@ pub(crate) fn heap_is_bounded() {
     }
     worst.print("dense payloads");
     noise_is_read();
+    changed_compressed_files_are_bounded();
+}
+
+/// Nothing authenticates a compressed file of version 2: every byte of one changed, with the header's checksum made right.
+fn changed_compressed_files_are_bounded() {
+    let mut file = vectors::read("hostile/v2h00_good.bin").unwrap();
+    file[6] |= 2;
+    seal(&mut file);
+    let file = [&file[..64], &zstd::encode_all(&file[64..], 3).unwrap()].concat();
+    let (mut worst, mut describing) = (Worst::default(), Worst::default());
+    for at in 0..file.len() {
+        for value in [0, 0x7F, 0xFF, file[at] ^ 1, !file[at]] {
+            let mut changed = file.clone();
+            changed[at] = value;
+            seal_header(&mut changed);
+            judge("a changed byte", &changed, &mut worst, &mut describing);
+        }
+    }
+    worst.print("changed compressed files of version 2");
+    describing.print("inspecting them");
 }
 
 fn any_model(file: &[u8], options: &ReadOptions) -> Result<AnyModel, Error> {

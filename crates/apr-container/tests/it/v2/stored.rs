@@ -125,3 +125,72 @@ fn flipped_bits_of_compressed_files_are_refused() {
         }
     }
 }
+
+/// Compresses a file.
+type Pack = fn(&[u8]) -> Vec<u8>;
+
+/// Bit of the flag, and what it announces.
+const ALGORITHMS: [(u8, Pack); 2] = [(0, lz4), (1, zstd)];
+
+/// Nothing authenticates a compressed file: with the header's checksum made right, each change is a typed error or a file that
+/// can be read.
+#[test]
+fn no_sealed_change_of_a_compressed_file_makes_a_reader_panic() {
+    let (mut tried, mut read) = (0, 0);
+    for (bit, pack) in ALGORITHMS {
+        let whole = pack(&flagged(&sample(), bit, true));
+        for at in 0..whole.len() {
+            for value in [0, 1, 0x7F, 0x80, 0xFF, whole[at] ^ 1, !whole[at]] {
+                let mut changed = whole.clone();
+                changed[at] = value;
+                let checksum = super::crc32(&[&changed[..40], &changed[44..64]].concat()).to_le_bytes();
+                changed[40..44].copy_from_slice(&checksum);
+                for options in &BOTH {
+                    tried += 1;
+                    let Ok(stored) = Stored::from_bytes(&changed, options) else { continue };
+                    read += 1;
+                    let container = stored.container();
+                    for view in container.tensors().into_iter().flatten() {
+                        assert_eq!(container.tensor(view.name()).unwrap(), view);
+                        let _ = view.to_f32();
+                    }
+                }
+            }
+        }
+    }
+    eprintln!("{read} of {tried} are read");
+    assert!(read > 0 && read < tried);
+}
+
+/// The same of changes before compression, where all checksums are right: what is read is what the uncompressed file holds.
+#[test]
+fn sealed_changes_before_compression_are_read_as_without_it() {
+    let (mut tried, mut read) = (0, 0);
+    for (bit, pack) in ALGORITHMS {
+        let whole = flagged(&sample(), bit, true);
+        for at in 0..whole.len() - 4 {
+            for value in [0, 1, 0x7F, 0x80, 0xFF, whole[at] ^ 1, !whole[at]] {
+                let raw = edited(&whole, |file| file[at] = value);
+                let packed = pack(&raw);
+                for options in &BOTH {
+                    tried += 1;
+                    let Ok(Stored::Inflated(inflated)) = Stored::from_bytes(&packed, options) else {
+                        continue;
+                    };
+                    read += 1;
+                    let (found, expected) =
+                        (inflated.container(), Container::from_bytes_with(&raw, options).unwrap());
+                    assert_eq!(found.metadata(), expected.metadata());
+                    assert_eq!(found.len(), expected.len());
+                    let pairs =
+                        found.tensors().into_iter().flatten().zip(expected.tensors().into_iter().flatten());
+                    for (found, expected) in pairs {
+                        assert_eq!(found, expected, "byte {at} = {value}");
+                    }
+                }
+            }
+        }
+    }
+    eprintln!("{read} of {tried} are read");
+    assert!(read > 1000 && read < tried);
+}
