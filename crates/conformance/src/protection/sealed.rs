@@ -5,7 +5,7 @@ use apr_sealed::{Part, Plan, SealOptions, SealedLimits, SealedReader};
 use sha2::{Digest as _, Sha256};
 
 use super::people::{Lock, People, people};
-use super::{Family, Places, Profile, Repeatable, Verdict};
+use super::{Effort, Family, Places, Profile, Repeatable, Verdict, beginning};
 
 const FLAGS_AT: usize = 12;
 const TREE_AT: usize = 56;
@@ -20,30 +20,29 @@ struct Make {
     is_signed: bool,
     trusts_anyone: bool,
     binds_recipients: bool,
-    /// One bit of each byte is flipped: opening takes long, or another profile's bits are the same.
-    sampled: bool,
+    effort: Effort,
 }
 
 const OTHER_SLOT: &str = "key slot not in use";
 const MAKES: [Make; 6] = [
     make("signed", Lock::None, true),
     make("for a recipient", Lock::Recipient, false),
-    Make { sampled: true, ..make("under a password", Lock::Password, false) },
+    Make { effort: Effort::OneBit, ..make("under a password", Lock::Password, false) },
     make("for a recipient, signed", Lock::Recipient, true),
     Make {
         binds_recipients: true,
-        sampled: true,
+        effort: Effort::OneBit,
         ..make("the same, recipients bound", Lock::Recipient, true)
     },
     Make {
         trusts_anyone: true,
-        sampled: true,
+        effort: Effort::OneBit,
         ..make("for a recipient, signed, by anyone", Lock::Recipient, true)
     },
 ];
 
 const fn make(name: &'static str, lock: Lock, is_signed: bool) -> Make {
-    Make { name, lock, is_signed, trusts_anyone: false, binds_recipients: false, sampled: false }
+    Make { name, lock, is_signed, trusts_anyone: false, binds_recipients: false, effort: Effort::EveryBit }
 }
 
 /// A file's content: one tensor with the header of its original before it.
@@ -89,16 +88,26 @@ impl Make {
             (true, false) => access.with_trust(&key),
             (true, true) => access.with_trust(Trust::Anyone),
         };
+        let mut content = Vec::new();
         SealedReader::open(file, &access, &SealedLimits::default())
-            .and_then(|reader| reader.verify_all())
-            .map_err(|error| error.code())
+            .and_then(|reader| reader.verify_all().and_then(|()| reader.restore(&mut content)))
+            .map_err(|error| error.code())?;
+        Ok(content)
     }
 
     fn profile(self) -> Profile {
         let file = self.file(GOOD, &people(), 0);
-        let Self { name, sampled, .. } = self;
-        let open = Box::new(move |file: &[u8]| self.open(file));
-        Profile { name, parts: parts(&file), unclaimed: &[OTHER_SLOT], open, reseal, sampled, file }
+        Profile {
+            name: self.name,
+            parts: parts(&file),
+            unclaimed: &[],
+            without_effect: &[OTHER_SLOT],
+            open: Box::new(move |file: &[u8]| self.open(file)),
+            cut: beginning,
+            reseal: |file| reseal(file),
+            effort: self.effort,
+            file,
+        }
     }
 }
 

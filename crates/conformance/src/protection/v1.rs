@@ -8,7 +8,7 @@ use apr_crypto::{Access, SigningKey, Trust, VerifyingKey};
 use apr_models::{AnyModel, LinearRegression, Vector};
 
 use super::people::{Lock, People, people};
-use super::{Family, Places, Profile, Repeatable, Verdict};
+use super::{Effort, Family, Places, Profile, Repeatable, Verdict, beginning};
 use crate::apr::seal::seal;
 
 const HEADER_LEN: usize = 32;
@@ -90,7 +90,8 @@ impl Make {
         };
         let expect = Expect::from(ModelType::LinearRegression);
         match load_from_bytes_with::<AnyModel>(file, expect, access) {
-            Ok(_) => Ok(()),
+            // Metadata and model: every change of what is signed or bound counts as another content.
+            Ok(_) => Ok(file.to_vec()),
             Err(error) => Err(error.code()),
         }
     }
@@ -98,14 +99,16 @@ impl Make {
     fn profile(self) -> Profile {
         let file = self.file(GOOD, &people().maker, 0);
         let parts = self.parts(&file);
-        let (name, unclaimed, sampled) = (self.name, self.unclaimed, self.lock == Lock::Password);
+        let (name, unclaimed) = (self.name, self.unclaimed);
         Profile {
             name,
             parts,
             unclaimed,
+            without_effect: &[],
             open: Box::new(move |file| self.open(file)),
-            reseal: seal,
-            sampled,
+            cut: beginning,
+            reseal: |file| seal(file),
+            effort: if self.lock == Lock::Password { Effort::OneBit } else { Effort::EveryBit },
             file,
         }
     }

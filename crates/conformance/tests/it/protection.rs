@@ -8,6 +8,7 @@ use conformance::protection::{Family, attacks, claims, sealed, v1};
 fn check(name: &str, family: &Family) {
     let ((claims, wrong_claims), (attacks, wrong_attacks)) = (claims(family), attacks(family));
     let wrong = [wrong_claims, wrong_attacks].concat();
+    eprintln!("{name}\n{claims}\n{attacks}");
     assert!(wrong.is_empty(), "{wrong:#?}");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/threat-model.md");
     let page = fs::read_to_string(&path).unwrap();
