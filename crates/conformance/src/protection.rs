@@ -7,6 +7,7 @@
 mod people;
 mod sealed;
 mod v1;
+mod v2;
 
 use core::fmt::{self, Write as _};
 use core::ops::Range;
@@ -16,6 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use self::sealed::sealed;
 pub use self::v1::v1;
+pub use self::v2::v2;
 
 /// What opening gave: everything that the reader gets to see, or the code of the error.
 pub type Verdict = Result<Vec<u8>, &'static str>;

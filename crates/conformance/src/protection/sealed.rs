@@ -1,11 +1,16 @@
-//! Sealed files.
+//! Sealed files of models in version 2.
 
-use apr_crypto::{Access, Argon2Cost, Argon2Limits, Trust, dsse_pae};
+use apr_crypto::{
+    Access, Argon2Cost, Argon2Limits, LeafLen, TreeAlgorithm, TreeHasher, TreeRoot, Trust, VerifyingKey,
+    dsse_pae,
+};
 use apr_sealed::{Part, Plan, SealOptions, SealedLimits, SealedReader};
 use sha2::{Digest as _, Sha256};
 
 use super::people::{Lock, People, people};
+use super::v2::{self, GOOD, Model, OTHER};
 use super::{Effort, Family, Places, Profile, Repeatable, Verdict, beginning};
+use crate::apr::seal::seal;
 
 const FLAGS_AT: usize = 12;
 const TREE_AT: usize = 56;
@@ -20,42 +25,39 @@ struct Make {
     is_signed: bool,
     trusts_anyone: bool,
     binds_recipients: bool,
+    is_compressed: bool,
     effort: Effort,
 }
 
 const OTHER_SLOT: &str = "key slot not in use";
-const MAKES: [Make; 6] = [
-    make("signed", Lock::None, true),
+const MAKES: [Make; 8] = [
+    Make { effort: Effort::EveryBit, ..make("signed", Lock::None, true) },
     make("for a recipient", Lock::Recipient, false),
-    Make { effort: Effort::OneBit, ..make("under a password", Lock::Password, false) },
-    make("for a recipient, signed", Lock::Recipient, true),
+    make("under a password", Lock::Password, false),
+    Make { effort: Effort::EveryBit, ..make("for a recipient, signed", Lock::Recipient, true) },
+    make("under a password, signed", Lock::Password, true),
+    Make { is_compressed: true, ..make("compressed, for a recipient, signed", Lock::Recipient, true) },
     Make {
         binds_recipients: true,
-        effort: Effort::OneBit,
-        ..make("the same, recipients bound", Lock::Recipient, true)
+        ..make("for a recipient, signed, recipients bound", Lock::Recipient, true)
     },
-    Make {
-        trusts_anyone: true,
-        effort: Effort::OneBit,
-        ..make("for a recipient, signed, by anyone", Lock::Recipient, true)
-    },
+    Make { trusts_anyone: true, ..make("for a recipient, signed, by anyone", Lock::Recipient, true) },
 ];
 
 const fn make(name: &'static str, lock: Lock, is_signed: bool) -> Make {
-    Make { name, lock, is_signed, trusts_anyone: false, binds_recipients: false, effort: Effort::EveryBit }
+    Make {
+        name,
+        lock,
+        is_signed,
+        trusts_anyone: false,
+        binds_recipients: false,
+        is_compressed: false,
+        effort: Effort::EveryByte,
+    }
 }
 
-/// A file's content: one tensor with the header of its original before it.
-#[derive(Clone, Copy)]
-struct Model {
-    name: &'static str,
-    byte: u8,
-    len: usize,
-}
-
-const GOOD: Model = Model { name: "churn 12", byte: 1, len: 40 };
-const OTHER: Model = Model { name: "churn 13", byte: 2, ..GOOD };
-const LONG: Model = Model { len: 3 * CHUNK, ..GOOD };
+/// Of several chunks.
+const LONG: Model = Model { len: 25_600, ..GOOD };
 
 impl Make {
     fn file(self, model: Model, People { maker, reader, password, .. }: &People, seed: u32) -> Vec<u8> {
@@ -67,42 +69,52 @@ impl Make {
         };
         let options = if self.is_signed { options.signed_by(maker) } else { options };
         let options = if self.binds_recipients { options.with_bound_recipients() } else { options };
-        let tensor = Part::tensor("weight", "U8", [model.len as u64 - 8], model.len as u64 - 8);
-        // Each chunk is another one.
-        let content: Vec<u8> = (0..model.len).map(|idx| model.byte + (idx / CHUNK) as u8).collect();
-        let made = Plan::of_file(model.len as u64, [(8, tensor)])
+        let raw = model.file();
+        // The tensors of a compressed file are not told apart.
+        let places = if self.is_compressed { Vec::new() } else { v2::tensors(&raw) };
+        let tensors = places.into_iter().zip([model.first, "b"]).map(|(place, name)| {
+            let len = place.len() as u64;
+            (place.start as u64, Part::tensor(name, "U8", [len], len))
+        });
+        let content = if self.is_compressed { v2::compressed(&raw) } else { raw };
+        let made = Plan::of_file(content.len() as u64, tensors)
             .and_then(|plan| apr_sealed::to_vec(&plan, &content, &options, &mut Repeatable::new(seed)));
         made.unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 
-    fn open(self, file: &[u8]) -> Verdict {
-        let People { maker, reader, password, .. } = people();
+    /// A file of several chunks; a compressed one has one.
+    fn long_file(self, people: &People) -> Option<Vec<u8>> {
+        (!self.is_compressed).then(|| self.file(LONG, people, 0))
+    }
+
+    fn open(self, file: &[u8], People { reader, password, .. }: &People, maker: &VerifyingKey) -> Verdict {
         let access = match self.lock {
             Lock::None => Access::default(),
-            Lock::Password => Access::default().with_password(&password),
-            Lock::Recipient => Access::default().with_recipient(&reader),
+            Lock::Password => Access::default().with_password(password),
+            Lock::Recipient => Access::default().with_recipient(reader),
         };
-        let key = maker.verifying_key();
         let access = match (self.is_signed, self.trusts_anyone) {
             (false, _) => access,
-            (true, false) => access.with_trust(&key),
+            (true, false) => access.with_trust(maker),
             (true, true) => access.with_trust(Trust::Anyone),
         };
-        let mut content = Vec::new();
-        SealedReader::open(file, &access, &SealedLimits::default())
-            .and_then(|reader| reader.verify_all().and_then(|()| reader.restore(&mut content)))
+        let mut model = Vec::new();
+        SealedReader::open(file, &access, &limits())
+            .and_then(|reader| reader.verify_all().and_then(|()| reader.restore(&mut model)))
             .map_err(|error| error.code())?;
-        Ok(content)
+        v2::content(&model)
     }
 
     fn profile(self) -> Profile {
-        let file = self.file(GOOD, &people(), 0);
+        let people = people();
+        let key = people.maker.verifying_key();
+        let file = self.file(GOOD, &people, 0);
         Profile {
             name: self.name,
             parts: parts(&file),
             unclaimed: &[],
             without_effect: &[OTHER_SLOT],
-            open: Box::new(move |file: &[u8]| self.open(file)),
+            open: Box::new(move |file| self.open(file, &people, &key)),
             cut: beginning,
             reseal: |file| reseal(file),
             effort: self.effort,
@@ -111,10 +123,14 @@ impl Make {
     }
 }
 
-/// What a reader accepts at least.
+/// Limits under which guessing is cheap enough to try every byte.
+fn limits() -> SealedLimits {
+    let argon2 = Argon2Limits::default().with_memory_kib(8..=1024 * 1024);
+    SealedLimits { argon2, ..SealedLimits::default() }
+}
+
 fn cheapest() -> Argon2Cost {
-    let cost = Argon2Cost::new(8 << 10, 1, 1, &Argon2Limits::default());
-    cost.unwrap_or_else(|error| panic!("{error}"))
+    Argon2Cost::new(8, 1, 1, &limits().argon2).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The places of a file, computed a second time from the specification.
@@ -148,13 +164,36 @@ fn place(file: &[u8], label: &str) -> core::ops::Range<usize> {
     found.map_or(0..0, |(_, place)| place)
 }
 
-/// Makes the checksums of the key slots right.
+/// Root and hashes of the payload, if the file says how they are made.
+fn tree(file: &[u8]) -> Option<(TreeRoot, Vec<u8>)> {
+    let payload = file.get(place(file, "payload"))?;
+    let leaf_len = LeafLen::new(1 << (file[TREE_AT + 1] % 64)).ok()?;
+    let mut hasher = TreeHasher::new(TreeAlgorithm::from_id(file[TREE_AT]).ok()?, leaf_len);
+    hasher.update(payload);
+    Some(hasher.finish())
+}
+
+/// Makes right what needs no key: the checksums of a model that is not encrypted, the hashes of the payload and their root,
+/// the checksums of the key slots.
 fn reseal(file: &mut [u8]) {
     if file.len() < 208 {
         return;
     }
+    let (payload, hashes) = (place(file, "payload"), place(file, "hashes"));
+    if let Some(payload) = file.get_mut(payload)
+        && payload.starts_with(b"APR")
+    {
+        seal(payload);
+    }
+    if let Some((root, outboard)) = tree(file) {
+        file[64..106].copy_from_slice(&root.to_bytes());
+        if let Some(hashes) = file.get_mut(hashes).filter(|hashes| hashes.len() == outboard.len()) {
+            hashes.copy_from_slice(&outboard);
+        }
+    }
     for label in ["key slot in use", OTHER_SLOT] {
-        let Some(slot) = file.get_mut(place(file, label)) else { continue };
+        let slot = place(file, label);
+        let Some(slot) = file.get_mut(slot) else { continue };
         if let Some((content, checksum)) = slot.split_last_chunk_mut::<CHECKSUM_LEN>()
             && content.iter().chain(checksum.iter()).any(|byte| *byte != 0)
         {
@@ -183,20 +222,40 @@ pub fn sealed() -> Family {
             Some(file)
         })
     };
-    let exchanged = each(&|make| {
-        let mut file = make.file(LONG, &people, 0);
-        let payload = place(&file, "payload");
-        let begin = payload.start + if make.lock == Lock::None { 0 } else { 56 };
-        let (first, second) = file[begin..begin + 2 * CHUNK].split_at_mut(CHUNK);
-        first.swap_with_slice(second);
+    let chunks = |change: &dyn Fn(&mut [u8], &mut [u8])| {
+        each(&|make| {
+            let mut file = make.long_file(&people)?;
+            let payload = place(&file, "payload");
+            let begin = payload.start + if make.lock == Lock::None { 0 } else { 56 };
+            let (first, second) = file[begin..begin + 2 * CHUNK].split_at_mut(CHUNK);
+            change(first, second);
+            reseal(&mut file);
+            Some(file)
+        })
+    };
+    let exchanged_tensors = each(&|make| {
+        if make.is_compressed {
+            return None;
+        }
+        let mut file = make.file(GOOD, &people, 0);
+        let begin = place(&file, "payload").start + if make.lock == Lock::None { 0 } else { 56 };
+        let places: Vec<_> = v2::tensors(&GOOD.file())
+            .into_iter()
+            .map(|place| begin + place.start..begin + place.end)
+            .collect();
+        v2::exchange_tensors(&mut file, &places);
+        reseal(&mut file);
         Some(file)
     });
     let without_chunk = each(&|make| {
-        let mut file = make.file(LONG, &people, 0);
+        let mut file = make.long_file(&people)?;
         let payload = place(&file, "payload");
         file.drain(payload.end - CHUNK..payload.end);
         let len = (payload.len() - CHUNK) as u64;
         file[32..40].copy_from_slice(&len.to_le_bytes());
+        file.truncate(place(&file, "hashes").start);
+        file.extend(tree(&file).map(|(_, hashes)| hashes).unwrap_or_default());
+        reseal(&mut file);
         Some(file)
     });
     let unsigned = each(&|make| {
@@ -237,7 +296,9 @@ pub fn sealed() -> Family {
         ("key slot of another file for the same reader", from_other(&["key slot in use"])),
         ("directory and payload of another file", from_other(&["directory", "payload"])),
         ("the same with its signer block", from_other(&["signer block", "directory", "payload"])),
-        ("two chunks exchanged", exchanged),
+        ("two tensors of equal length exchanged", exchanged_tensors),
+        ("two chunks exchanged", chunks(&|first, second| first.swap_with_slice(second))),
+        ("one chunk repeated", chunks(&|first, second| second.copy_from_slice(first))),
         ("one chunk removed, lengths corrected", without_chunk),
         ("signature removed", unsigned),
         ("signature replaced by the attacker's", re_signed),
@@ -264,7 +325,9 @@ pub fn sealed() -> Family {
                     "for a recipient",
                     "under a password",
                     "for a recipient, signed",
-                    "the same, recipients bound",
+                    "under a password, signed",
+                    "compressed, for a recipient, signed",
+                    "for a recipient, signed, recipients bound",
                     "for a recipient, signed, by anyone",
                 ],
             ),

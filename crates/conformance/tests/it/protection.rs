@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::{env, fs};
 
-use conformance::protection::{Family, attacks, claims, sealed, v1};
+use conformance::protection::{Family, attacks, claims, sealed, v1, v2};
 
 fn check(name: &str, family: &Family) {
     let ((claims, wrong_claims), (attacks, wrong_attacks)) = (claims(family), attacks(family));
@@ -26,6 +26,11 @@ fn check(name: &str, family: &Family) {
 #[test]
 fn version_1() {
     check("v1", &v1());
+}
+
+#[test]
+fn version_2() {
+    check("v2", &v2());
 }
 
 #[test]
