@@ -42,6 +42,7 @@ mod passwords;
 mod pipelines;
 #[cfg(all(unix, feature = "remote"))]
 mod private;
+mod protected_pipeline;
 mod protection;
 mod quantize;
 mod quantized_models;
