@@ -1,13 +1,15 @@
 //! Threads for the parts of a training, and for what else has parts.
 
 use core::num::NonZero;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use apr_models::{Job, Workers};
 use clap::value_parser;
 
-use crate::terminal::Parts;
+use crate::error::Failure;
+use crate::terminal::{Console, Parts};
 
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct ThreadsArg {
@@ -15,6 +17,32 @@ pub(crate) struct ThreadsArg {
     /// trainings use one. The model is the same [default: one per core].
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     threads: Option<u32>,
+}
+
+/// The results of `work` for each index below `n_parts`, in their order, on all cores, with a line of progress.
+///
+/// # Errors
+///
+/// A failure of `work`: what has not begun then is left out.
+pub(crate) fn on_all_cores<T: Send>(
+    label: &'static str,
+    console: &Console,
+    n_parts: usize,
+    work: impl Fn(usize) -> Result<T, Failure> + Sync,
+) -> Result<Vec<T>, Failure> {
+    let busy = console.busy(label);
+    let threads = Threads::new(ThreadsArg::default(), busy.parts());
+    let workers: &dyn Workers = &threads;
+    workers.expect(n_parts);
+    let has_failed = AtomicBool::new(false);
+    let results = workers.map(n_parts, |idx| {
+        (!has_failed.load(Ordering::Relaxed)).then(|| {
+            let result = work(idx).inspect_err(|_| has_failed.store(true, Ordering::Relaxed));
+            workers.advance();
+            result
+        })
+    });
+    results.into_iter().flatten().collect()
 }
 
 /// Threads that do parts of a work, and count them.

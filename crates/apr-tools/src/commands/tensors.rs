@@ -2,11 +2,9 @@
 
 use alloc::borrow::Cow;
 use alloc::rc::Rc;
-use core::sync::atomic::{AtomicBool, Ordering};
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use apr_models::Workers;
 use model_file::TensorDescription;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -21,7 +19,7 @@ use crate::terminal::escape::escaped;
 use crate::terminal::human;
 use crate::terminal::table::{Align, Dispensable, Table};
 use crate::terminal::{Console, Style};
-use crate::threads::{Threads, ThreadsArg};
+use crate::threads::on_all_cores;
 
 /// Bytes of a tensor that a thread reads at once.
 const CHUNK: u64 = 1 << 20;
@@ -154,7 +152,17 @@ fn digests(tensors: &[Tensor<'_>], console: &Console) -> Result<Vec<String>, Fai
     let readers: Option<Vec<_>> =
         tensors.iter().map(|tensor| Some((tensor.shared()?, tensor.byte_len()))).collect();
     if let Some(readers) = readers {
-        return side_by_side(&readers, console);
+        return on_all_cores("hashing", console, readers.len(), |idx| {
+            let (read, len) = &readers[idx];
+            let (mut hash, mut buf, mut begin) = (Sha256::new(), Vec::new(), 0);
+            while begin < *len {
+                buf.resize(CHUNK.min(len - begin) as usize, 0);
+                read(begin, &mut buf)?;
+                hash.update(&buf);
+                begin += buf.len() as u64;
+            }
+            Ok(base16ct::lower::encode_string(&hash.finalize()))
+        });
     }
     let mut progress = console.progress("hashing", tensors.iter().map(|tensor| tensor.byte_len()).sum());
     let mut buf = Vec::new();
@@ -163,34 +171,6 @@ fn digests(tensors: &[Tensor<'_>], console: &Console) -> Result<Vec<String>, Fai
         digest(tensor, &mut buf, |len| progress.advance(len))
     });
     digests.collect()
-}
-
-/// Digests of tensors that threads can read, each with its length, on all cores.
-fn side_by_side<R: Fn(u64, &mut [u8]) -> Result<(), Failure> + Sync>(
-    tensors: &[(R, u64)],
-    console: &Console,
-) -> Result<Vec<String>, Failure> {
-    let busy = console.busy("hashing");
-    let threads = Threads::new(ThreadsArg::default(), busy.parts());
-    let workers: &dyn Workers = &threads;
-    workers.expect(tensors.len());
-    let has_failed = AtomicBool::new(false);
-    let digests = workers.map(tensors.len(), |idx| {
-        let (read, len) = &tensors[idx];
-        let mut hash = Sha256::new();
-        let mut buf = Vec::new();
-        let mut begin = 0;
-        // After a failure, the digests of the others are not looked at.
-        while begin < *len && !has_failed.load(Ordering::Relaxed) {
-            buf.resize(CHUNK.min(len - begin) as usize, 0);
-            read(begin, &mut buf).inspect_err(|_| has_failed.store(true, Ordering::Relaxed))?;
-            hash.update(&buf);
-            begin += buf.len() as u64;
-        }
-        workers.advance();
-        Ok(base16ct::lower::encode_string(&hash.finalize()))
-    });
-    digests.into_iter().collect()
 }
 
 /// SHA-256 of the bytes of a tensor, read a chunk at a time.
