@@ -1,8 +1,9 @@
 //! `cloud`: `apr` with the feature `cloud` reads and writes objects of stores on this machine.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
-use crate::process::{cargo, command, step};
+use crate::process::{cargo, command, step, succeeds};
 use crate::python::{self, Packages, environment};
 use crate::task::{Failure, Outcome, Session, skipped};
 use crate::workspace::Workspace;
@@ -19,7 +20,14 @@ const PACKAGES: Packages = Packages {
     variables: &[],
 };
 
-const STORES: [&str; 2] = ["seaweedfs", "moto"];
+/// A client of Azure's protocol.
+const AZURE: Packages =
+    Packages { names: &["azure-storage-blob==12.31.1"], check: "import azure.storage.blob", variables: &[] };
+
+/// What speaks that protocol.
+const AZURITE: &str = "azurite@3.37.0";
+
+const STORES: [&str; 3] = ["seaweedfs", "moto", "azurite"];
 
 /// Runs the judge against each store.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
@@ -42,8 +50,35 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let built = target.join("debug").join(format!("apr{}", std::env::consts::EXE_SUFFIX));
     fs::copy(built, &apr).map_err(|error| format!("{}: {error}", apr.display()))?;
     for store in stores {
-        let mut command = command(session, &python, &["-I", JUDGE]);
-        step(command.arg(&apr).arg(folder.join(store)).arg(store))?;
+        let mut judge = command(session, &python, &["-I", JUDGE]);
+        judge.arg(&apr).arg(folder.join(store)).arg(store);
+        if store == "azurite" {
+            match azurite(session, &folder) {
+                Ok(program) => judge.arg(program),
+                Err(Failure::Skipped(why)) => {
+                    session.skip("cloud azurite", why);
+                    continue;
+                }
+                Err(failure) => return Err(failure),
+            };
+        }
+        step(&mut judge)?;
     }
     Ok(())
+}
+
+/// The program of Azurite, and a client of it.
+fn azurite(session: &Session, folder: &Path) -> Result<PathBuf, Failure> {
+    environment(session, &folder.join("python"), &AZURE)?.map_err(skipped)?;
+    let place = folder.join("npm");
+    let program = place.join("node_modules/azurite/dist/src/blob/main.js");
+    if !program.is_file() {
+        fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+        let words = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"];
+        let mut npm = command(session, "npm", &words);
+        if !succeeds(npm.arg(&place).arg(AZURITE)) {
+            return Err(skipped("needs npm and its registry"));
+        }
+    }
+    Ok(program)
 }

@@ -232,7 +232,9 @@ impl Upload {
 
     fn complete(&mut self) -> Result<(), Error> {
         let is_checked = self.replace == Replace::Never && self.store.protocol != Protocol::S3;
-        if is_checked && self.store.len(&self.path)?.is_some() {
+        let (store, path) = (Arc::clone(&self.store), self.path.clone());
+        let is_there = || Ok::<bool, Error>(is_checked && store.len(&path)?.is_some());
+        if is_there()? {
             return Err(ErrorKind::Exists.into());
         }
         let gone = || Error::from(ErrorKind::NotFound { host: self.store.bucket.clone() });
@@ -240,10 +242,10 @@ impl Upload {
         let id = self.aborter.state().id.take().ok_or_else(gone)?;
         let parts = mem::take(&mut self.sent);
         let done = self.store.wait(self.store.parts.complete_multipart(&self.path, &id, parts));
-        if done.is_err() {
-            self.aborter.state().id = Some(id);
-        }
-        done.map(drop)
+        let Err(error) = done else { return Ok(()) };
+        self.aborter.state().id = Some(id);
+        // Azure drops the parts of an upload when another one is completed.
+        Err(if matches!(is_there(), Ok(true)) { ErrorKind::Exists.into() } else { error })
     }
 }
 
