@@ -8,6 +8,7 @@ pub(crate) use self::frameworks::TORCH;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use crate::process::{capture, command, stdout_of, step, step_with_lines};
 use crate::python::{self, Packages, environment};
@@ -34,11 +35,12 @@ const TESTERS: Packages = Packages {
         "numpy",
         "ml_dtypes",
         "pytest",
+        "pytest-xdist",
         "fsspec",
         "gguf==0.19.0",
         "nanoarrow==0.9.0",
     ],
-    check: "import importlib.metadata as m, numpy, ml_dtypes, nanoarrow, pytest, fsspec; \
+    check: "import importlib.metadata as m, numpy, ml_dtypes, nanoarrow, pytest, xdist, fsspec; \
             assert (m.version('safetensors'), m.version('gguf')) == ('0.8.0', '0.19.0')",
     variables: &[],
 };
@@ -147,11 +149,22 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let job = Job::new(args)?;
     python::require(session)?;
     let folder = session.scratch("python");
-    let wheel = wheel(session, &folder)?;
+    let fresh = folder.join("fresh");
+    // What the tests need comes over the network while the wheel is built.
+    let (wheel, prepared) = thread::scope(|scope| {
+        let preparing = matches!(job, Job::Tests).then(|| scope.spawn(|| test_environment(session, &fresh)));
+        let wheel = wheel(session, &folder);
+        (wheel, preparing.map(|work| work.join().expect("the work ends without a panic")))
+    });
+    let (wheel, prepared) = (wheel?, prepared.transpose()?);
+    session.close_with(format!("python wheel: {} bytes", len_of(&wheel)?));
     match job {
         Job::Tests => {
+            let (python, missing) = prepared.ok_or("no environment of the tests")?;
+            missing.into_iter().for_each(|(what, why)| session.skip(what, why));
+            install(session, &python, &wheel)?;
             let upstream = source_or_skip(session, &folder, &UPSTREAM)?;
-            with_numpy(session, &folder, &wheel, upstream.as_deref())
+            with_numpy(session, &folder, &python, upstream.as_deref())
         }
         Job::Frameworks(chosen) => {
             let upstream = source_or_skip(session, &folder, &UPSTREAM)?;
@@ -204,33 +217,44 @@ fn with_wheel(
     Ok(python)
 }
 
-/// A new environment with our wheel: the README's example, all of our tests, upstream's tests.
-fn with_numpy(session: &mut Session, folder: &Path, wheel: &Path, upstream: Option<&Path>) -> Outcome {
-    let fresh = folder.join("fresh");
-    emptied(&fresh)?;
-    let python = with_wheel(session, &fresh, &TESTERS, wheel)?;
-    if let Err(why) = environment(session, &fresh, &ESTIMATORS)? {
-        session.skip("python: apr.sklearn", why);
+/// What a part of our tests needs besides [`TESTERS`], and the name of that part.
+const PARTS: [(&str, &Packages); 3] = [
+    ("python: apr.sklearn", &ESTIMATORS),
+    ("python: stores of obstore", &STORES),
+    ("python: jobs with Dask", &ENGINES),
+];
+
+/// Parts of our tests that cannot run, and why.
+type Missing = Vec<(&'static str, String)>;
+
+/// A new environment with what the tests need; and which parts of them have to be skipped, and why.
+fn test_environment(session: &Session, fresh: &Path) -> Result<(PathBuf, Missing), Failure> {
+    emptied(fresh)?;
+    let python = environment(session, fresh, &TESTERS)?.map_err(skipped)?;
+    let mut missing = Missing::new();
+    for (what, packages) in PARTS {
+        missing.extend(environment(session, fresh, packages)?.err().map(|why| (what, why)));
     }
-    if let Err(why) = environment(session, &fresh, &STORES)? {
-        session.skip("python: stores of obstore", why);
-    }
-    if let Err(why) = environment(session, &fresh, &ENGINES)? {
-        session.skip("python: jobs with Dask", why);
-    }
-    example(session, &python, folder)?;
-    let ours = pytest(session, &python, &["tests"], |command| {
+    Ok((python, missing))
+}
+
+/// The tests of an installed wheel: the README's example, all of our tests, upstream's tests.
+fn with_numpy(session: &mut Session, folder: &Path, python: &Path, upstream: Option<&Path>) -> Outcome {
+    example(session, python, folder)?;
+    let ours = pytest(session, python, &["tests"], |command| {
+        // The modules on all cores, each in one process.
+        command.args(["--numprocesses=auto", "--dist=loadfile"]);
         command.current_dir(session.root().join(FOLDER));
     });
     close(session, "our tests", ours)?;
     match upstream {
-        Some(upstream) => judged(session, &python, upstream, "numpy", &UPSTREAM_TESTS),
+        Some(upstream) => judged(session, python, upstream, "numpy", &UPSTREAM_TESTS),
         None => Ok(()),
     }
 }
 
 /// Builds our wheel in `folder` and checks its size.
-fn wheel(session: &mut Session, folder: &Path) -> Result<PathBuf, Failure> {
+fn wheel(session: &Session, folder: &Path) -> Result<PathBuf, Failure> {
     let python = environment(session, &folder.join("build"), &BUILDER)?.map_err(skipped)?;
     let wheels = folder.join("wheels");
     emptied(&wheels)?;
@@ -240,14 +264,16 @@ fn wheel(session: &mut Session, folder: &Path) -> Result<PathBuf, Failure> {
     maturin.args(["--compression-method=deflated", "--compression-level=9"]);
     step(maturin.arg("--interpreter").arg(&python).arg("--out").arg(&wheels))?;
     let wheel = only_file(&wheels, ".whl")?;
-    let len = fs::metadata(&wheel).map_err(|error| format!("{}: {error}", wheel.display()))?.len();
-    let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let (name, len) = (wheel.file_name().unwrap_or_default().to_string_lossy(), len_of(&wheel)?);
     println!("python: {name}: {len} bytes");
     if len > MAX_WHEEL {
         return Err(format!("{name} has {len} bytes, more than {MAX_WHEEL}").into());
     }
-    session.close_with(format!("python wheel: {len} bytes"));
     Ok(wheel)
+}
+
+fn len_of(file: &Path) -> Result<u64, Failure> {
+    Ok(fs::metadata(file).map_err(|error| format!("{}: {error}", file.display()))?.len())
 }
 
 /// Installs a wheel of ours into an environment, over what was built before under the same version.
