@@ -64,4 +64,4 @@ pub use crate::sign::{
     Access, DecryptionKey, RejectedSigner, Signature, Signer, SigningKey, Trust, Trusted, Verification,
     VerifyingKey, dsse_pae, minisign,
 };
-pub use crate::tree::{LeafLen, TreeAlgorithm, TreeHasher, TreeRoot, VerifiedReader};
+pub use crate::tree::{LeafLen, TreeAlgorithm, TreeHasher, TreeRoot, UpperHashes, VerifiedReader};

@@ -21,11 +21,13 @@ mod node;
 mod proof;
 mod reader;
 mod shape;
+mod upper;
 
 use core::fmt;
 
 pub use hasher::TreeHasher;
 pub use reader::VerifiedReader;
+pub use upper::UpperHashes;
 
 use crate::error::{Error, ErrorKind};
 use shape::Shape;

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::node::Leaf;
+use super::upper::Collected;
 use super::{Hash, LeafLen, TreeAlgorithm, TreeRoot};
 
 /// Leaves that are hashed in one go; bounds the working memory.
@@ -36,6 +37,7 @@ pub struct TreeHasher {
     /// joined when another leaf comes, for the join at the very top is another one.
     peaks: Vec<(u32, Hash)>,
     outboard: Option<Vec<u8>>,
+    upper: Option<Collected>,
     run: Vec<Hash>,
 }
 
@@ -58,8 +60,16 @@ impl TreeHasher {
             n_leaves: 0,
             peaks: Vec::new(),
             outboard: None,
+            upper: None,
             run: Vec::new(),
         }
+    }
+
+    /// The hasher, which also collects the [`UpperHashes`](super::UpperHashes) of content of this length.
+    #[must_use]
+    pub fn with_upper(mut self, content_len: u64) -> Self {
+        self.upper = Collected::new(&TreeRoot::new(self.algorithm, self.leaf_len, content_len, [0; 32]));
+        self
     }
 
     /// Takes the next piece.
@@ -91,7 +101,15 @@ impl TreeHasher {
 
     /// The root, and the part of the outboard that was not taken before.
     #[must_use]
-    pub fn finish(mut self) -> (TreeRoot, Vec<u8>) {
+    pub fn finish(self) -> (TreeRoot, Vec<u8>) {
+        let (root, outboard, _) = self.finish_upper();
+        (root, outboard)
+    }
+
+    /// The same with the bytes of the [`UpperHashes`](super::UpperHashes), empty unless [requested](Self::with_upper) for content of this
+    /// length, or if there are none.
+    #[must_use]
+    pub fn finish_upper(mut self) -> (TreeRoot, Vec<u8>, Vec<u8>) {
         let hash = if self.n_leaves == 0 {
             self.finish_small()
         } else {
@@ -103,7 +121,18 @@ impl TreeHasher {
             hash
         };
         let root = TreeRoot::new(self.algorithm, self.leaf_len, self.len, hash);
-        (root, self.outboard.unwrap_or_default())
+        let upper = self.finish_level().filter(|upper| upper.len() as u64 == root.upper_len());
+        (root, self.outboard.unwrap_or_default(), upper.unwrap_or_default())
+    }
+
+    /// The collected level, with the node on its right edge whose subtree is not full.
+    fn finish_level(&mut self) -> Option<Vec<u8>> {
+        let mut upper = self.upper.take()?;
+        let below = self.peaks.iter().rev().take_while(|(level, _)| *level < upper.level());
+        let edge =
+            below.map(|(_, hash)| *hash).reduce(|right, left| self.algorithm.hash_parent(&left, &right));
+        upper.hashes.extend(edge);
+        Some(upper.hashes.concat())
     }
 
     /// The root of content that is one leaf or nothing.
@@ -117,7 +146,7 @@ impl TreeHasher {
             Leaf::Sha256(_) => None,
         };
         let hash = leaf.hash();
-        self.emit(&hash);
+        self.emit(0, &hash);
         root.unwrap_or(hash)
     }
 
@@ -140,7 +169,7 @@ impl TreeHasher {
     /// Adds the hash of the next leaf.
     fn push(&mut self, hash: Hash) {
         self.join_equal();
-        self.emit(&hash);
+        self.emit(0, &hash);
         self.peaks.push((0, hash));
         self.n_leaves += 1;
     }
@@ -152,7 +181,7 @@ impl TreeHasher {
                 break;
             }
             let joined = (a + 1, self.algorithm.hash_parent(left, right));
-            self.emit(&joined.1);
+            self.emit(joined.0, &joined.1);
             self.peaks.truncate(self.peaks.len() - 2);
             self.peaks.push(joined);
         }
@@ -167,7 +196,10 @@ impl TreeHasher {
         self.algorithm.hash_root(&first, &right)
     }
 
-    fn emit(&mut self, hash: &Hash) {
+    fn emit(&mut self, level: u32, hash: &Hash) {
+        if let Some(upper) = &mut self.upper {
+            upper.take(level, hash);
+        }
         if let Some(outboard) = &mut self.outboard {
             outboard.extend_from_slice(hash);
         }

@@ -8,12 +8,14 @@ use core::ops::Range;
 use read_at::ReadAt;
 
 use super::shape::Beside;
-use super::{Hash, TreeRoot};
+use super::{Hash, TreeRoot, UpperHashes};
 use crate::error::{Error, ErrorKind};
 use crate::secret::constant_time_eq;
 
 /// Longest way from a leaf to the root.
 const MAX_LEVELS: usize = 64;
+/// All levels up to the root.
+pub(super) const NO_TOP: u32 = u32::MAX;
 
 impl TreeRoot {
     /// The whole leaves that `len` bytes from `offset` on touch, in bytes of the content.
@@ -54,19 +56,32 @@ impl TreeRoot {
         if leaves.is_empty() {
             return Ok(proof);
         }
-        for level in self.shape().beside(self.leaf_indices(&leaves)?) {
+        self.prove_below(NO_TOP, &leaves, outboard, &mut proof)?;
+        Ok(proof)
+    }
+
+    /// Appends the hashes of the levels below `top` to a proof.
+    pub(super) fn prove_below(
+        &self,
+        top: u32,
+        leaves: &Range<u64>,
+        outboard: &(impl ReadAt + ?Sized),
+        proof: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        for level in self.shape().beside(self.leaf_indices(leaves)?).take_while(|beside| beside.level < top) {
             for idx in [level.left, level.right].into_iter().flatten() {
                 proof.extend_from_slice(&self.node(level.level, idx, outboard)?);
             }
         }
-        Ok(proof)
+        Ok(())
     }
 
-    /// Ranges of the outboard with the hashes for proofs of `leaves` and of any part of them, in order. Ranges near each other are one.
+    /// Ranges of the outboard with the hashes for proofs of `leaves` and of any part of them below the level `top`, in order. Ranges near each
+    /// other are one.
     #[cfg(feature = "std")]
-    pub(super) fn proof_places(&self, leaves: &Range<u64>) -> Result<Vec<Range<u64>>, Error> {
-        /// Hashes between two ranges that are one.
-        const GAP: u64 = 512;
+    pub(super) fn proof_places(&self, leaves: &Range<u64>, top: u32) -> Result<Vec<Range<u64>>, Error> {
+        // Hashes between two ranges that are one: up to 16 GiB in leaves of 16 KiB, all below the upper hashes.
+        let gap = if top == NO_TOP { 512 } else { 1 << 10 };
         let (shape, idx) = (self.shape(), self.leaf_indices(leaves)?);
         let (Some(first), Some(last)) =
             (shape.place(0, idx.start), shape.place(0, idx.end.saturating_sub(1)))
@@ -75,17 +90,27 @@ impl TreeRoot {
         };
         // The leaves, and the parents that follow the last one.
         let own = first..(last + MAX_LEVELS as u64).min(shape.n_hashes());
-        // Nodes on the right edge are made of others.
-        let place = |level: u32, idx: Option<u64>| shape.place(level, idx?);
-        let beside = shape.beside(idx).flat_map(|Beside { level, left, right, .. }| {
+        let place = |level: u32, idx: Option<u64>| match shape.place(level, idx?) {
+            Some(at) => Some(at..at + 1),
+            // Nodes on the right edge are made of others.
+            None if top == NO_TOP => None,
+            None => Some(shape.place(0, idx? << level)?..shape.n_hashes()),
+        };
+        // Beside a part that ends before them.
+        let (first, last) = (idx.start, idx.end.saturating_sub(1));
+        let above_last = (0..top.min(MAX_LEVELS as u32))
+            .take_while(|level| first >> level != last >> level)
+            .filter_map(|level| place(level, Some(last >> level)));
+        let beside = shape.beside(idx).take_while(|beside| beside.level < top);
+        let beside = beside.flat_map(|Beside { level, left, right, .. }| {
             [place(level, left), place(level, right)].into_iter().flatten()
         });
-        let mut places: Vec<_> = iter::once(own).chain(beside.map(|at| at..at + 1)).collect();
+        let mut places: Vec<_> = iter::once(own).chain(above_last).chain(beside).collect();
         places.sort_unstable_by_key(|place| place.start);
         let mut joined: Vec<Range<u64>> = Vec::new();
         for place in places {
             match joined.last_mut() {
-                Some(last) if place.start <= last.end + GAP => last.end = last.end.max(place.end),
+                Some(last) if place.start <= last.end + gap => last.end = last.end.max(place.end),
                 _ => joined.push(place),
             }
         }
@@ -113,11 +138,34 @@ impl TreeRoot {
         if leaves.is_empty() {
             return Ok(());
         }
+        match self.climb(NO_TOP, leaves.start, &indices, data, proof).as_slice() {
+            [root] if constant_time_eq(root, &self.hash) => Ok(()),
+            _ => Err(failed),
+        }
+    }
+
+    /// The same for a tree whose upper levels are known, with a proof [below](Self::prove_below) them.
+    pub(super) fn verify_below(
+        &self,
+        upper: &UpperHashes,
+        leaves: &Range<u64>,
+        data: &[u8],
+        proof: &[u8],
+    ) -> Result<(), Error> {
+        let indices = self.leaf_indices(leaves)?;
+        if leaves.is_empty() {
+            return Ok(());
+        }
+        upper.verify(&indices, &self.climb(upper.level(), leaves.start, &indices, data, proof))
+    }
+
+    /// The nodes of level `top`, or the root, above leaves with these bytes.
+    fn climb(&self, top: u32, offset: u64, indices: &Range<u64>, data: &[u8], proof: &[u8]) -> Vec<Hash> {
         let mut nodes = Vec::new();
-        self.algorithm.hash_leaves(self.leaf_len, leaves.start, data, &mut nodes);
+        self.algorithm.hash_leaves(self.leaf_len, offset, data, &mut nodes);
         let (hashes, _) = proof.as_chunks::<32>();
         let mut hashes = hashes.iter();
-        for level in self.shape().beside(indices) {
+        for level in self.shape().beside(indices.clone()).take_while(|beside| beside.level < top) {
             // A left neighbour comes first; a right one last. Then pairs are joined; a node without neighbour goes up.
             let left = level.left.and_then(|_| hashes.next());
             let right = level.right.and_then(|_| hashes.next());
@@ -132,14 +180,11 @@ impl TreeRoot {
             }
             nodes = above;
         }
-        match nodes.as_slice() {
-            [root] if constant_time_eq(root, &self.hash) => Ok(()),
-            _ => Err(failed),
-        }
+        nodes
     }
 
     /// The indices of whole leaves.
-    fn leaf_indices(&self, leaves: &Range<u64>) -> Result<Range<u64>, Error> {
+    pub(super) fn leaf_indices(&self, leaves: &Range<u64>) -> Result<Range<u64>, Error> {
         let leaf = self.leaf_len.get();
         let (offset, len) = (leaves.start, leaves.end.saturating_sub(leaves.start));
         let begins = leaves.start.is_multiple_of(leaf) && leaves.start <= leaves.end;

@@ -7,7 +7,9 @@ use core::ops::Range;
 
 use read_at::{ReadAt, check_range};
 
-use super::TreeRoot;
+#[cfg(feature = "std")]
+use super::proof::NO_TOP;
+use super::{TreeRoot, UpperHashes};
 use crate::error::{Error, ErrorKind};
 
 /// Bytes that are read and verified at once, unless a leaf is longer.
@@ -37,6 +39,7 @@ pub struct VerifiedReader<R, O> {
     root: TreeRoot,
     content: R,
     outboard: O,
+    upper: Option<UpperHashes>,
 }
 
 impl<R: ReadAt, O: ReadAt> VerifiedReader<R, O> {
@@ -49,7 +52,20 @@ impl<R: ReadAt, O: ReadAt> VerifiedReader<R, O> {
         if content.total_len() != root.content_len() || outboard.total_len() != root.outboard_len() {
             return Err(ErrorKind::Tree.into());
         }
-        Ok(Self { root, content, outboard })
+        Ok(Self { root, content, outboard, upper: None })
+    }
+
+    /// The reader, which reads no hashes of the upper levels from the outboard.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Tree`] if `upper` belongs to another root.
+    pub fn with_upper(mut self, upper: &UpperHashes) -> Result<Self, Error> {
+        if *upper.root() != self.root {
+            return Err(ErrorKind::Tree.into());
+        }
+        self.upper = Some(upper.clone());
+        Ok(self)
     }
 
     /// The root everything is verified against.
@@ -80,8 +96,17 @@ impl<R: ReadAt, O: ReadAt> VerifiedReader<R, O> {
             buffer.try_reserve(len).map_err(|_| ErrorKind::OutOfMemory { len: len as u64 })?;
             buffer.resize(len, 0);
             self.content.read_exact_at(begin, &mut buffer)?;
-            let proof = self.root.prove(begin..end, &self.outboard)?;
-            self.root.verify(begin..end, &buffer, &proof)?;
+            match &self.upper {
+                None => {
+                    let proof = self.root.prove(begin..end, &self.outboard)?;
+                    self.root.verify(begin..end, &buffer, &proof)?;
+                }
+                Some(upper) => {
+                    let mut proof = Vec::new();
+                    self.root.prove_below(upper.level(), &(begin..end), &self.outboard, &mut proof)?;
+                    self.root.verify_below(upper, &(begin..end), &buffer, &proof)?;
+                }
+            }
             let fresh = buffer.get(skip as usize..).unwrap_or_default();
             let (now, after) = rest.split_at_mut(fresh.len().min(rest.len()));
             now.iter_mut().zip(fresh).for_each(|(to, from)| *to = *from);
@@ -105,7 +130,8 @@ impl<R: ReadAt, O: ReadAt> ReadAt for VerifiedReader<R, O> {
     #[cfg(feature = "std")]
     fn will_read(&self, range: Range<u64>) {
         if let Ok(leaves) = self.root.leaves(range.start, range.end.saturating_sub(range.start)) {
-            for place in self.root.proof_places(&leaves).unwrap_or_default() {
+            let top = self.upper.as_ref().map_or(NO_TOP, UpperHashes::level);
+            for place in self.root.proof_places(&leaves, top).unwrap_or_default() {
                 self.outboard.will_read(place);
             }
             self.content.will_read(leaves);

@@ -382,3 +382,134 @@ proptest! {
         }
     }
 }
+
+/// Ranges that a source is read at, and told of.
+struct Noted<'b> {
+    bytes: &'b [u8],
+    read: RefCell<Vec<Range<u64>>>,
+}
+
+impl ReadAt for Noted<'_> {
+    fn total_len(&self) -> u64 {
+        self.bytes.total_len()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
+        self.read.borrow_mut().push(offset..offset + out.len() as u64);
+        self.bytes.read_exact_at(offset, out)
+    }
+}
+
+#[test]
+fn upper_hashes_replace_the_levels_above_them() {
+    for algorithm in ALGORITHMS {
+        for n_leaves in [1_025, 1_026, 2_047, 2_048, 2_049, 3_000, 4_097] {
+            let data = content(n_leaves * 1024 - 3);
+            let mut hasher = TreeHasher::new(algorithm, kib()).with_upper(data.len() as u64);
+            data.chunks(100_003).for_each(|piece| hasher.update(piece));
+            let (root, outboard, upper) = hasher.finish_upper();
+            assert_eq!((root, outboard.as_slice()), {
+                let (root, outboard) = tree(algorithm, kib(), &data);
+                (root, outboard.leak() as &[u8])
+            });
+            assert_eq!(upper.len() as u64, root.upper_len());
+            let known = UpperHashes::from_bytes(&root, &upper).unwrap();
+            let noted = Noted { bytes: &outboard, read: RefCell::default() };
+            let reader =
+                VerifiedReader::new(root, data.as_slice(), &noted).unwrap().with_upper(&known).unwrap();
+            for at in (0..data.len()).step_by(33_333).chain([data.len() - 1]) {
+                let len = 5_000.min(data.len() - at);
+                let mut out = vec![0; len];
+                noted.read.borrow_mut().clear();
+                reader.read_exact_at(at as u64, &mut out).unwrap();
+                assert_eq!(out, data[at..at + len], "{n_leaves} {at}");
+                let read = noted.read.borrow();
+                let (first, last) = (read.iter().map(|read| read.start), read.iter().map(|read| read.end));
+                let span = last.max().unwrap_or(0) - first.min().unwrap_or(0);
+                assert!(span <= 3 * 32 * 2 * (2 << 3), "{n_leaves} {at}: {span} bytes");
+            }
+        }
+    }
+}
+
+#[test]
+fn upper_hashes_and_what_is_below_them_are_verified() {
+    let data = content(3_000 * 1024);
+    let mut hasher = TreeHasher::new(TreeAlgorithm::Blake3, kib()).with_upper(data.len() as u64);
+    hasher.update(&data);
+    let (root, outboard, upper) = hasher.finish_upper();
+    for at in (0..upper.len()).step_by(31) {
+        let mut changed = upper.clone();
+        changed[at] ^= 1;
+        assert_eq!(UpperHashes::from_bytes(&root, &changed).unwrap_err().code(), "cy-tree");
+    }
+    for wrong in [&upper[32..], &upper[..upper.len() - 1], &[upper.as_slice(), &[0; 32]].concat(), &[]] {
+        assert!(UpperHashes::from_bytes(&root, wrong).is_err());
+    }
+    let known = UpperHashes::from_bytes(&root, &upper).unwrap();
+    let read = |data: &[u8], outboard: &[u8]| {
+        let reader = VerifiedReader::new(root, data, outboard).unwrap().with_upper(&known).unwrap();
+        let mut out = vec![0xaa; 100];
+        reader.read_exact_at(1_500_000, &mut out).map(|()| out.clone()).map_err(|error| {
+            assert!(out.iter().all(|byte| *byte == 0), "nothing is handed out");
+            error.code()
+        })
+    };
+    assert_eq!(read(&data, &outboard).unwrap(), data[1_500_000..1_500_100]);
+    let mut changed = data.clone();
+    changed[1_500_050] ^= 1;
+    assert_eq!(read(&changed, &outboard), Err("cy-tree"));
+    // A hash beside the way up to the level.
+    let leaf = 1_500_000 / 1024;
+    let beside = root.shape().place(0, leaf ^ 1).unwrap() as usize * 32;
+    let other = root.shape().place(1, (leaf / 2) ^ 1).unwrap() as usize * 32;
+    let results = [beside, other].map(|at| {
+        let mut changed = outboard.clone();
+        changed[at] ^= 1;
+        read(&data, &changed)
+    });
+    assert!(results.iter().all(|result| *result == Err("cy-tree")), "{:?}", results.map(Result::err));
+    // Those of another tree.
+    let (other, _) = tree(TreeAlgorithm::Blake3, kib(), &changed);
+    let reader = VerifiedReader::new(other, changed.as_slice(), outboard.as_slice()).unwrap();
+    assert_eq!(reader.with_upper(&known).unwrap_err().code(), "cy-tree");
+    // Short content has none.
+    let mut hasher = TreeHasher::new(TreeAlgorithm::Blake3, kib()).with_upper(1_024 * 1024);
+    hasher.update(&data[..1_024 * 1024]);
+    let (root, _, upper) = hasher.finish_upper();
+    assert_eq!((root.upper_len(), upper.len()), (0, 0));
+    assert!(UpperHashes::from_bytes(&root, &upper).is_err());
+}
+
+/// Of 4.3 GB in leaves of 16 KiB, one piece of the outboard proves any tensor below the upper hashes; without them it is many.
+#[test]
+#[cfg(feature = "std")]
+fn a_proof_below_the_upper_hashes_is_one_piece() {
+    use super::proof::NO_TOP;
+
+    const TENSOR: u64 = 4 << 20;
+    let len = 4_300_000_000;
+    let root = TreeRoot::new(TreeAlgorithm::Blake3, LeafLen::KIB_16, len, [0; 32]);
+    let level = root.upper_level().unwrap();
+    assert_eq!((level, root.upper_len()), (9, 513 * 32));
+    let mut most = 0;
+    for at in (0..len - TENSOR).step_by(3_456_789).chain([len - TENSOR]) {
+        for len in [1, TENSOR] {
+            let leaves = root.leaves(at, len).unwrap();
+            let places = root.proof_places(&leaves, level).unwrap();
+            let bytes = places.iter().map(|place| place.end - place.start).sum::<u64>();
+            assert!(places.len() == 1 && bytes <= 64 << 10, "{at}: {places:?}");
+            // A part of the range is proved by them, too.
+            for begin in (leaves.start..leaves.end).step_by(1 << 20) {
+                let part = root.leaf_indices(&(begin..leaves.end.min(begin + (1 << 20)))).unwrap();
+                for beside in root.shape().beside(part).take_while(|beside| beside.level < level) {
+                    let nodes = [beside.left, beside.right].into_iter().flatten();
+                    let mut at = nodes.filter_map(|idx| root.shape().place(beside.level, idx));
+                    assert!(at.all(|at| places[0].contains(&(at * 32))), "{begin}: {beside:?} {places:?}");
+                }
+            }
+            most = most.max(root.proof_places(&leaves, NO_TOP).unwrap().len());
+        }
+    }
+    assert!(most > 7, "{most}");
+}
