@@ -126,8 +126,10 @@ fn fixed(
         public_len: public_len.map_err(|_| ErrorKind::SizeOverflow)?,
         slot_len: options.slot_len()?,
         tree: options.signer.map(|_| (options.algorithm, options.leaf_len)),
+        has_upper: false,
     };
-    let fixed = fixed.with_bytes();
+    let has_upper = fixed.upper_len() > 0;
+    let fixed = Fixed { has_upper, ..fixed }.with_bytes();
     let places = fixed.places().ok_or(ErrorKind::SizeOverflow)?;
     Ok((fixed, places))
 }
@@ -194,7 +196,9 @@ impl<'k> Engine<'k> {
             locks = Some(Locks { mac: slot::mac_key(&file_key), context: stanzas, records });
             encryptor = Some(ChunkedEncryptor::new(&file_key, rng, &context(PAYLOAD), &mut ready)?);
         }
-        let tree = |(algorithm, leaf_len): (TreeAlgorithm, _)| TreeHasher::new(algorithm, leaf_len);
+        let tree = |(algorithm, leaf_len): (TreeAlgorithm, _)| {
+            TreeHasher::new(algorithm, leaf_len).with_upper(fixed.payload_len)
+        };
         let engine = Self {
             plan: plan.clone(),
             public,
@@ -311,18 +315,18 @@ impl<'k> Engine<'k> {
             encryptor.finish(&mut self.ready)?;
         }
         self.drain(out)?;
-        let root = self.hasher.take().map(TreeHasher::finish).map(|(root, mut hashes)| {
+        let tree = self.hasher.take().map(TreeHasher::finish_upper).map(|(root, mut hashes, upper)| {
             self.hashes.append(&mut hashes);
-            root
+            (root, upper)
         });
         self.drain_hashes(out)?;
-        out.put_at(0, &self.header(root.as_ref())?)
+        out.put_at(0, &self.header(tree.as_ref())?)
     }
 
     /// Everything before the payload.
-    fn header(&self, root: Option<&TreeRoot>) -> Result<Vec<u8>, Error> {
+    fn header(&self, tree: Option<&(TreeRoot, Vec<u8>)>) -> Result<Vec<u8>, Error> {
         let mut block = [0; SIGNER_LEN];
-        if let (Some(signer), Some(root)) = (self.signer, root) {
+        if let (Some(signer), Some((root, _))) = (self.signer, tree) {
             let key = *signer.verifying_key().as_bytes();
             let directory_hash = Sha256::digest(&self.directory).into();
             let message = signed_bytes(&self.fixed, &self.public, &directory_hash, root, &key);
@@ -347,6 +351,7 @@ impl<'k> Engine<'k> {
             bytes.extend_from_slice(&slot::empty(self.fixed.slot_len));
         }
         bytes.extend_from_slice(&self.directory);
+        bytes.extend(tree.into_iter().flat_map(|(_, upper)| upper));
         bytes.resize(self.places.payload.start as usize, 0);
         Ok(bytes)
     }

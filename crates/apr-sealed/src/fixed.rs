@@ -25,6 +25,7 @@ pub(crate) const SLOT_MAX: u64 = 1 << 20;
 const VERSION: u16 = 1;
 const SIGNED: u32 = 1;
 const BOUND: u32 = 2;
+const UPPER: u32 = 4;
 /// Flags whose meaning a reader has to know.
 const CRITICAL: u32 = 0xffff;
 
@@ -61,12 +62,15 @@ pub(crate) struct Fixed {
     pub(crate) slot_len: u32,
     /// There is a tree if and only if the file is signed.
     pub(crate) tree: Option<(TreeAlgorithm, LeafLen)>,
+    /// Whether the upper hashes of the tree are in the header.
+    pub(crate) has_upper: bool,
 }
 
 impl Fixed {
     /// Fills in the bytes.
     pub(crate) fn with_bytes(mut self) -> Self {
-        let flags = (u32::from(self.is_signed) * SIGNED) | (u32::from(self.is_bound) * BOUND);
+        let flags = [(self.is_signed, SIGNED), (self.is_bound, BOUND), (self.has_upper, UPPER)];
+        let flags = flags.iter().map(|(is_set, flag)| u32::from(*is_set) * flag).sum::<u32>();
         let suite: u16 = match self.suite {
             Suite::Plain => 0,
             Suite::Cobblestone256 => 1,
@@ -105,11 +109,11 @@ impl Fixed {
             found => return Err(ErrorKind::UnknownSuite { found }.at(10)),
         };
         let flags = u32::from_le_bytes(take(&mut rest));
-        let unknown = flags & CRITICAL & !(SIGNED | BOUND);
+        let unknown = flags & CRITICAL & !(SIGNED | BOUND | UPPER);
         if unknown != 0 {
             return Err(ErrorKind::UnknownFlags { found: unknown }.at(12));
         }
-        let (is_signed, is_bound) = (flags & SIGNED != 0, flags & BOUND != 0);
+        let [is_signed, is_bound, has_upper] = [SIGNED, BOUND, UPPER].map(|flag| flags & flag != 0);
         let file_id = take(&mut rest);
         let payload_len = u64::from_le_bytes(take(&mut rest));
         let directory_len = u64::from_le_bytes(take(&mut rest));
@@ -141,7 +145,7 @@ impl Fixed {
         if !is_signed && !is_encrypted {
             return Err(ErrorKind::Unprotected.at(10));
         }
-        Ok(Self {
+        let fixed = Self {
             bytes: *bytes,
             suite,
             is_signed,
@@ -152,7 +156,17 @@ impl Fixed {
             public_len,
             slot_len,
             tree,
-        })
+            has_upper,
+        };
+        match has_upper && fixed.upper_len() == 0 {
+            true => contradiction("upper hashes of a tree that has none", 12),
+            false => Ok(fixed),
+        }
+    }
+
+    /// Length of the upper hashes of the tree, whether the file has them or not.
+    pub(crate) fn upper_len(&self) -> u64 {
+        self.root([0; 32]).map_or(0, |root| root.upper_len())
     }
 
     pub(crate) fn is_encrypted(&self) -> bool {
@@ -169,11 +183,13 @@ impl Fixed {
         };
         let directory_at = slots_at.checked_add(2 * slot_len)?;
         let directory = directory_at..directory_at.checked_add(self.directory_len)?;
-        let payload_at = directory.end.checked_next_multiple_of(PART_ALIGN)?;
+        let upper_len = if self.has_upper { self.upper_len() } else { 0 };
+        let upper = directory.end..directory.end.checked_add(upper_len)?;
+        let payload_at = upper.end.checked_next_multiple_of(PART_ALIGN)?;
         let payload = payload_at..payload_at.checked_add(self.payload_len)?;
         let outboard_len = self.root([0; 32]).map_or(0, |root| root.outboard_len());
         let outboard = payload.end..payload.end.checked_add(outboard_len)?;
-        Some(Places { public, slots_at, slot_len, directory, payload, outboard })
+        Some(Places { public, slots_at, slot_len, directory, upper, payload, outboard })
     }
 
     /// The root with this hash, of a signed file.
@@ -195,6 +211,7 @@ pub(crate) struct Places {
     slots_at: u64,
     slot_len: u64,
     pub(crate) directory: Range<u64>,
+    pub(crate) upper: Range<u64>,
     pub(crate) payload: Range<u64>,
     pub(crate) outboard: Range<u64>,
 }
@@ -208,7 +225,7 @@ impl Places {
 
     /// What is zero: the ways to the key slots and to the payload.
     pub(crate) fn gaps(&self) -> [Range<u64>; 2] {
-        [self.public.end..self.slots_at, self.directory.end..self.payload.start]
+        [self.public.end..self.slots_at, self.upper.end..self.payload.start]
     }
 
     pub(crate) fn total_len(&self) -> u64 {
@@ -239,6 +256,7 @@ mod tests {
             public_len: 300,
             slot_len: 1024,
             tree: Some((TreeAlgorithm::Blake3, LeafLen::KIB_16)),
+            has_upper: false,
         };
         fixed.with_bytes()
     }
@@ -255,15 +273,29 @@ mod tests {
     }
 
     #[test]
+    fn upper_hashes_are_between_directory_and_payload() {
+        // 1,025 leaves: 513 nodes above them.
+        let mut fixed = Fixed { payload_len: (16 << 20) + 1, has_upper: true, ..fixed() };
+        fixed = fixed.with_bytes();
+        let places = Fixed::parse(&fixed.bytes).unwrap().places().unwrap();
+        assert_eq!((places.directory, places.upper), (2560..2660, 2660..2660 + 513 * 32));
+        assert_eq!(places.payload.start, (2660_u64 + 513 * 32).next_multiple_of(64));
+        fixed.has_upper = false;
+        let places = Fixed::parse(&fixed.with_bytes().bytes).unwrap().places().unwrap();
+        assert_eq!((places.upper, places.payload.start), (2660..2660, 2688));
+    }
+
+    #[test]
     fn every_contradiction_is_refused() {
         let good = fixed().bytes;
-        let changes: [(usize, u8, &str); 13] = [
+        let changes: [(usize, u8, &str); 14] = [
             (0, 0x88, "ac-sealed-magic"),
             (8, 2, "ac-sealed-version"),
             (10, 2, "ac-sealed-suite"),
             (10, 0, "ac-sealed-header"),
             (12, 0, "ac-sealed-header"),
-            (12, 5, "ac-sealed-flags"),
+            (12, 5, "ac-sealed-header"),
+            (12, 9, "ac-sealed-flags"),
             (13, 0x80, "ac-sealed-flags"),
             (52, 1, "ac-sealed-header"),
             (53, 0, "ac-sealed-header"),

@@ -7,9 +7,10 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use apr_crypto::{
-    Argon2Cost, Argon2Limits, Signature, Signer, TreeHasher, TreeRoot, Trust, VerifyingKey, dsse_pae,
+    Argon2Cost, Argon2Limits, Signature, Signer, TreeHasher, TreeRoot, Trust, UpperHashes, VerifyingKey,
+    dsse_pae,
 };
-use read_at::ReadAt;
+use read_at::{ReadAt, Window};
 use sha2::{Digest as _, Sha256};
 
 use crate::SealedLimits;
@@ -33,6 +34,7 @@ pub struct SealedHeader {
     directory_hash: [u8; 32],
     public: BTreeMap<String, String>,
     root: Option<TreeRoot>,
+    pub(crate) upper: Option<UpperHashes>,
     /// Which slot counts, and what is in it.
     slot: Option<(usize, u64, Vec<StanzaKind>)>,
 }
@@ -105,9 +107,11 @@ impl SealedHeader {
             directory_hash: [0; 32],
             public: BTreeMap::new(),
             root: None,
+            upper: None,
             slot: None,
         };
         header.root = header.parse_root()?;
+        header.upper = header.parse_upper()?;
         let public = Fields::new(header.public_bytes()).texts();
         header.public = public.map_err(|what| ErrorKind::Header { what }.at(header.places.public.start))?;
         for gap in header.places.gaps() {
@@ -145,6 +149,13 @@ impl SealedHeader {
             true => Ok(Some(root)),
             false => contradiction("a tree hash of something else than the payload"),
         }
+    }
+
+    fn parse_upper(&self) -> Result<Option<UpperHashes>, Error> {
+        let (Some(root), true) = (&self.root, self.fixed.has_upper) else { return Ok(None) };
+        let upper = UpperHashes::from_bytes(root, self.part(&self.places.upper));
+        let what = "upper hashes of another tree than the payload's";
+        upper.map(Some).map_err(|_| ErrorKind::Header { what }.at(self.places.upper.start))
     }
 
     /// With which algorithms the file is encrypted, if it is.
@@ -261,6 +272,12 @@ impl SealedHeader {
         self.bytes.get(range.start as usize..range.end as usize).unwrap_or_default()
     }
 
+    /// The payload as stored, not verified.
+    pub(crate) fn stored_payload<'r, R: ReadAt>(&self, source: &'r R) -> Result<Window<&'r R>, Error> {
+        let Range { start, end } = self.places.payload;
+        Ok(Window::new(source, start, end - start)?)
+    }
+
     fn signer_block(&self) -> &[u8] {
         self.part(&(FIXED_LEN as u64..PRELUDE_LEN as u64))
     }
@@ -371,36 +388,39 @@ pub fn verify<'k>(
 }
 
 impl SealedHeader {
-    /// Compares payload and hashes with the root.
+    /// Compares payload and hashes with the root, from the first to the last byte in order.
     pub(crate) fn verify_stored(&self, source: &(impl ReadAt + ?Sized)) -> Result<(), Error> {
         const PIECE: u64 = 1 << 20;
         let Some(root) = &self.root else { return Ok(()) };
         let Places { payload, outboard, .. } = &self.places;
-        let mut hasher = TreeHasher::new(root.algorithm(), root.leaf_len());
-        let (mut piece, mut stored) = (vec![0; PIECE.min(payload.end - payload.start) as usize], Vec::new());
-        let (mut at, mut outboard_at) = (payload.start, outboard.start);
-        let mut compare = |hashes: &[u8]| {
-            stored.clear();
-            stored.resize(hashes.len(), 0);
-            source.read_exact_at(outboard_at, &mut stored)?;
-            outboard_at += hashes.len() as u64;
-            match stored == hashes {
-                true => Ok(()),
-                false => Err(ErrorKind::SignatureInvalid.at(outboard.start)),
+        let mut piece = vec![0; PIECE.min(outboard.end - payload.start) as usize];
+        let mut read = |range: &Range<u64>, take: &mut dyn FnMut(&[u8])| {
+            let mut at = range.start;
+            while at < range.end {
+                let (now, _) = piece.split_at_mut(PIECE.min(range.end - at) as usize);
+                source.read_exact_at(at, now)?;
+                take(now);
+                at += now.len() as u64;
             }
+            Ok::<_, Error>(())
         };
-        while at < payload.end {
-            let (now, _) = piece.split_at_mut(PIECE.min(payload.end - at) as usize);
-            source.read_exact_at(at, now)?;
-            hasher.update(now);
-            at += now.len() as u64;
-            compare(&hasher.take_outboard())?;
-        }
+        source.will_read(payload.start..outboard.end);
+        // Of the hashes, a digest is kept until they are read.
+        let (mut hasher, mut expected) = (TreeHasher::new(root.algorithm(), root.leaf_len()), Sha256::new());
+        read(payload, &mut |bytes| {
+            hasher.update(bytes);
+            expected.update(hasher.take_outboard());
+        })?;
         let (found, hashes) = hasher.finish();
-        compare(&hashes)?;
-        match found == *root {
+        expected.update(hashes);
+        if found != *root {
+            return Err(ErrorKind::SignatureInvalid.at(payload.start));
+        }
+        let mut stored = Sha256::new();
+        read(outboard, &mut |bytes| stored.update(bytes))?;
+        match stored.finalize() == expected.finalize() {
             true => Ok(()),
-            false => Err(ErrorKind::SignatureInvalid.at(payload.start)),
+            false => Err(ErrorKind::SignatureInvalid.at(outboard.start)),
         }
     }
 }

@@ -24,8 +24,8 @@ use crate::{Part, Plan, SealedHeader, SealedLimits, directory};
 
 /// What `restore` and `verify_all` read at once.
 const PIECE: u64 = 1 << 20;
-/// Bytes of the last two chunks at most, which are read when a file is opened: the last one is shorter than others.
-const LAST_CHUNKS: u64 = 2 * (16_384 + 16);
+/// Bytes of the last chunk at most, which is read when a file is opened.
+const LAST_CHUNK_MAX: u64 = 16_384 + 16;
 
 /// An open sealed file: its header was verified, and every byte that is read is decrypted and verified first.
 ///
@@ -55,7 +55,21 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
     /// [`ErrorKind::Directory`];
     /// [`ErrorKind::Crypto`] for a password whose cost is out of bounds and for a source that fails.
     pub fn open(source: R, access: &Access<'k>, limits: &SealedLimits) -> Result<Self, Error> {
-        let mut header = SealedHeader::read(&source, limits)?;
+        let header = SealedHeader::read(&source, limits)?;
+        Self::with_header(source, header, access, limits)
+    }
+
+    /// Opens a file whose header was read from the same source, which is not read again.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open).
+    pub fn with_header(
+        source: R,
+        mut header: SealedHeader,
+        access: &Access<'k>,
+        limits: &SealedLimits,
+    ) -> Result<Self, Error> {
         let signer = header.verify(access.trust())?;
         let file_key = unlock(&header, access, limits)?.map(|(key, _)| key);
         let (private, plan) = match &file_key {
@@ -68,14 +82,7 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
         header.forget_directory();
         let message = match &file_key {
             None => None,
-            Some(key) => {
-                let stored = Stored::new(&source, &header)?;
-                // The head of the message, and its last chunks.
-                let len = stored.total_len();
-                stored.will_read(0..len.min(1));
-                stored.will_read(len.saturating_sub(LAST_CHUNKS)..len);
-                Some(ChunkedReader::open(stored, key, &header.context(PAYLOAD)).map_err(hide)?.message())
-            }
+            Some(key) => Some(open_message(&source, &header, key)?),
         };
         let recipients = match (&file_key, header.current_slot()) {
             (Some(key), Some(slot)) => {
@@ -293,6 +300,26 @@ impl<R> fmt::Debug for SealedReader<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SealedReader").field("header", &self.header).finish_non_exhaustive()
     }
+}
+
+/// Opens the message of the payload: its head and its last chunk, which are authentic under the file key.
+///
+/// They are not compared with the tree of a signed file, whose hashes for them would have to be read: no byte of them is handed out,
+/// and each chunk that is comes out of leaves that were verified. The length of the message is that of the signed header.
+fn open_message(source: &impl ReadAt, header: &SealedHeader, key: &FileKey) -> Result<ChunkedMessage, Error> {
+    let context = header.context(PAYLOAD);
+    let payload = header.stored_payload(source)?;
+    let len = payload.total_len();
+    payload.will_read(len.saturating_sub(LAST_CHUNK_MAX)..len);
+    match ChunkedReader::open(payload, key, &context) {
+        Ok(reader) => Ok(reader.message()),
+        // Of a signed file, the hashes tell whether they were changed.
+        Err(error) if header.is_signed() && matches!(error.kind(), CryptoErrorKind::Open) => {
+            ChunkedReader::open(Stored::new(source, header)?, key, &context).map(|reader| reader.message())
+        }
+        Err(error) => Err(error),
+    }
+    .map_err(hide)
 }
 
 /// The file key and the place of the stanza it came out of; none for a file that is not encrypted.

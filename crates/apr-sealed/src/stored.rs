@@ -25,11 +25,14 @@ pub(crate) enum Stored<'r, R> {
 impl<'r, R: ReadAt> Stored<'r, R> {
     pub(crate) fn new(source: &'r R, header: &SealedHeader) -> Result<Self, Error> {
         let window = |range: &Range<u64>| Window::new(source, range.start, range.end - range.start);
-        let payload = window(&header.places.payload)?;
+        let payload = header.stored_payload(source)?;
         Ok(match header.root_declared() {
             None => Self::AsIs(payload),
             Some(root) => {
-                let reader = VerifiedReader::new(*root, payload, window(&header.places.outboard)?)?;
+                let mut reader = VerifiedReader::new(*root, payload, window(&header.places.outboard)?)?;
+                if let Some(upper) = &header.upper {
+                    reader = reader.with_upper(upper)?;
+                }
                 Self::Verified(Held { reader, held: RefCell::new((0, Vec::new())) })
             }
         })

@@ -118,6 +118,7 @@ pub(crate) struct Map {
     public: Range<usize>,
     slots: [Range<usize>; 2],
     directory: Range<usize>,
+    upper: Range<usize>,
     payload: Range<usize>,
     outboard: Range<usize>,
 }
@@ -130,7 +131,13 @@ pub(crate) fn map(file: &[u8]) -> Map {
     let public = 208..208 + public_len;
     let slots = if slot_len == 0 { public.end } else { public.end.next_multiple_of(512) };
     let directory = slots + 2 * slot_len..slots + 2 * slot_len + directory_len;
-    let payload = directory.end.next_multiple_of(64);
+    // The lowest level of at most 1,024 nodes.
+    let mut nodes = if file[12] & 4 == 0 { 0 } else { payload_len.div_ceil(1 << file[57]) };
+    while nodes > 1_024 {
+        nodes = nodes.div_ceil(2);
+    }
+    let upper = directory.end..directory.end + 32 * nodes;
+    let payload = upper.end.next_multiple_of(64);
     Map {
         fixed: 0..64,
         root: 64..112,
@@ -138,6 +145,7 @@ pub(crate) fn map(file: &[u8]) -> Map {
         public,
         slots: [slots..slots + slot_len, slots + slot_len..slots + 2 * slot_len],
         directory,
+        upper,
         payload: payload..payload + payload_len,
         outboard: payload + payload_len..file.len(),
     }

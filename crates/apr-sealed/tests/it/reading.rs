@@ -2,11 +2,11 @@
 
 use std::cell::Cell;
 
-use apr_crypto::{Access, Signer, Trust, TrustedKeys};
+use apr_crypto::{Access, LeafLen, Signer, TreeAlgorithm, Trust, TrustedKeys};
 use apr_sealed::{Part, Plan, SealOptions, SealedReader};
 use read_at::ReadAt;
 
-use super::{content, keys, limits, seal};
+use super::{code, content, keys, limits, map, open, read_all, seal};
 
 /// A source that counts what is read of it.
 struct Counting<'f> {
@@ -72,4 +72,56 @@ fn a_reader_without_names_outlives_its_keys() {
     };
     assert_eq!(reader.signer(), Some(Signer::Trusted(maker, None)));
     assert_eq!(reader.tensor("bias").unwrap(), [1, 2, 3]);
+}
+
+/// A file of so many leaves that its header has the upper hashes of the tree.
+#[test]
+fn upper_hashes_in_the_header_are_used_and_verified() {
+    let keys = keys();
+    let parts = (0..40).map(|idx| Part::tensor(&format!("w.{idx}"), "F16", [50_000], 100_000));
+    let plan = Plan::new(parts).unwrap();
+    let content = content(plan.content_len());
+    for algorithm in [TreeAlgorithm::Blake3, TreeAlgorithm::Sha256] {
+        let signed = SealOptions::default().signed_by(&keys.signer);
+        let signed = signed.with_tree(algorithm, LeafLen::new(1 << 10).unwrap());
+        let both = signed.clone().for_recipient(keys.alice.public());
+        let trust = Access::default().with_trust(&keys.verifying);
+        for (options, access) in [(signed, trust), (both, trust.with_recipient(&keys.alice))] {
+            let file = seal(&plan, &content, &options);
+            assert!(read_all(&file, &access).unwrap() == content);
+            let places = map(&file);
+            assert!((513..=1_024).contains(&(places.upper.len() / 32)), "{places:?}");
+            for at in places.upper.clone().step_by(997) {
+                let mut changed = file.clone();
+                changed[at] ^= 1;
+                assert_eq!(code(open(&changed, &access)), "ac-sealed-header");
+                assert_eq!(
+                    code(apr_sealed::verify(&changed, &keys.verifying, &limits())),
+                    "ac-sealed-header"
+                );
+            }
+            // Hashes of the upper levels in the outboard are not read.
+            let reader = open(&file, &access).unwrap();
+            let mut without = file.clone();
+            let places = without[places.outboard.clone()].chunks_mut(32);
+            let (mut leaf, mut n) = (0_u64, 0);
+            let mut levels = Vec::new();
+            while levels.len() < places.len() {
+                levels.extend(0..=(leaf + 1).trailing_zeros());
+                leaf += 1;
+            }
+            for (hash, level) in places.zip(levels) {
+                if level > 1 {
+                    hash.fill(0);
+                    n += 1;
+                }
+            }
+            assert!(n > 1_000, "{n}");
+            let other = open(&without, &access).unwrap();
+            for name in ["w.0", "w.17", "w.39"] {
+                assert!(other.tensor(name).unwrap() == reader.tensor(name).unwrap());
+            }
+            assert_eq!(code(other.verify_all()), "ac-signature");
+        }
+    }
 }
