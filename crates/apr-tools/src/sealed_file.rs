@@ -114,7 +114,8 @@ impl<'s> SealedFile<'s> {
         keys: &'k Keys,
     ) -> Result<SealedReader<'k, &'f AnySource>, Failure> {
         let access = self.access(keys);
-        SealedReader::open(&self.file, &access, &self.limits).map_err(|error| self.refused(error))
+        let opened = SealedReader::with_header(&self.file, self.header.clone(), &access, &self.limits);
+        opened.map_err(|error| self.refused(error))
     }
 
     /// What the keys give access to.

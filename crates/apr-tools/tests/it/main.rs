@@ -49,6 +49,8 @@ mod quantized_models;
 mod readme;
 #[cfg(feature = "remote")]
 mod remote;
+#[cfg(feature = "remote")]
+mod remote_sealed;
 mod sandbox;
 mod scanning;
 mod schemas;
