@@ -11,12 +11,13 @@ use apr_manifest::{
     Limits, minisign_path, model_name, read_signature, verify_file_any, verify_model, verify_model_file,
 };
 use apr_sealed::SealedLimits;
-use read_at::{FileSource, ReadAt as _};
+use read_at::{AnySource, FileSource, ReadAt as _};
 use serde::Serialize;
 
 use crate::commands::sign::{bundle_places, watched};
 use crate::error::{CODE_NO_SIGNATURE, CODE_NOT_COVERED, CODE_SIGNED_NAME, CODE_USAGE, Exit, Failure};
 use crate::input::{Format, Source};
+use crate::remote::is_url;
 use crate::report::{self, Report};
 use crate::sealed_file::is_sealed;
 use crate::secrets::{Verifier, load_verifier};
@@ -34,7 +35,7 @@ const AFTER_HELP: &str = "An Ed25519 key checks minisign signatures and those in
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// A file of any format, or a folder.
+    /// A file of any format, or a folder; or the URL of a file with a signature inside.
     #[arg(value_name = "PATH")]
     input: PathBuf,
     /// The signer's public key: the key itself, or its file (ours, PEM or minisign's).
@@ -153,6 +154,9 @@ fn check(
     trust: &Trust,
     console: &Console,
 ) -> Result<Finding, Failure> {
+    if is_url(input) {
+        return remote(input, signature, trust);
+    }
     std::fs::metadata(input).map_err(|error| Failure::io("read", input, &error))?;
     let beside = Beside::find(input, signature)?;
     let (bundle, minisig) = (beside.bundle.as_deref(), beside.minisig.as_deref());
@@ -165,7 +169,10 @@ fn check(
         (Trust::Key(_) | Trust::List(_) | Trust::Anyone, ..)
             if matches!(Source::peek(input), Format::AprV1 | Format::Sealed) =>
         {
-            embedded(input, trust)
+            let regular = durable_file::open_regular(input, u64::MAX)?;
+            let len = regular.len();
+            let file = FileSource::with_len(regular.into_file(), len);
+            embedded(input, &AnySource::File(file), is_sealed(input), trust)
         }
         (Trust::Key(_) | Trust::List(_), Some(bundle), None) => Err(misfit(
             "the signature is a model signature, which needs the P-256 key given with --key",
@@ -176,6 +183,24 @@ fn check(
                 .help("give the signer's public key with --key"))
         }
         _ => Err(no_signature(input)),
+    }
+}
+
+/// The signature inside the file of a URL.
+fn remote(input: &Path, signature: Option<&PathBuf>, trust: &Trust) -> Result<Finding, Failure> {
+    let is_beside = || {
+        Failure::not_remote(input).help(
+            "signatures inside .apr (version 1) and sealed files are verified by URL; for one beside the file, download both first",
+        )
+    };
+    if signature.is_some() {
+        return Err(is_beside());
+    }
+    let source = Source::open(input)?;
+    let format = source.format();
+    match format {
+        Format::AprV1 | Format::Sealed => embedded(input, &source.bytes()?, format == Format::Sealed, trust),
+        _ => Err(is_beside()),
     }
 }
 
@@ -238,13 +263,17 @@ fn misfit(what: &str, signature: &Path) -> Failure {
 }
 
 fn no_signature(input: &Path) -> Failure {
+    let failure = Failure::new(CODE_NO_SIGNATURE, "there is no signature").in_file(input);
+    if is_url(input) {
+        return failure
+            .because("there is none inside the file")
+            .help("signatures beside a URL are not looked for: download both, and verify the file");
+    }
     let places: Vec<String> = core::iter::once(minisign_path(input))
         .chain(bundle_places(input))
         .map(|place| escape::path(&place))
         .collect();
-    Failure::new(CODE_NO_SIGNATURE, "there is no signature")
-        .in_file(input)
-        .because(format!("looked for {}", places.join(", ")))
+    failure.because(format!("looked for {}", places.join(", ")))
 }
 
 /// A bundle with its list, over a file or a folder, or over the file `bytes` that is a copy of it.
@@ -318,7 +347,7 @@ fn file(
 }
 
 /// The signature inside an `.apr` file of version 1 or a sealed file. Nothing of it is decrypted or decoded.
-fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
+fn embedded(input: &Path, source: &AnySource, is_sealed: bool, trust: &Trust) -> Result<Finding, Failure> {
     let accepted = match trust {
         Trust::Key(Verifier::Ed25519 { key, .. }) => apr_crypto::Trust::Key(key),
         Trust::Key(Verifier::P256(_)) => {
@@ -334,17 +363,14 @@ fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
         apr_container::ErrorKind::NotSigned => no_signature(input),
         _ => Failure::from(error).in_file(input),
     };
-    let regular = durable_file::open_regular(input, u64::MAX)?;
-    let len = regular.len();
-    let source = FileSource::with_len(regular.into_file(), len);
-    let signer = if is_sealed(input) {
-        let verified = apr_sealed::verify(&source, accepted, &SealedLimits::default());
+    let signer = if is_sealed {
+        let verified = apr_sealed::verify(source, accepted, &SealedLimits::default());
         Some(verified.map_err(|error| match error.kind() {
             apr_sealed::ErrorKind::NotSigned => no_signature(input),
             _ => Failure::from(error).in_file(input),
         })?)
     } else {
-        verify_source(&source, accepted, &ReadOptions::STRICT).map_err(refused)?
+        verify_source(source, accepted, &ReadOptions::STRICT).map_err(refused)?
     };
     let signer = signer.ok_or_else(|| no_signature(input))?;
     Ok(Finding {

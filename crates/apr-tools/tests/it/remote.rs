@@ -216,7 +216,7 @@ fn what_is_not_read_over_the_network_is_refused_by_name() {
         (&["sign", &url, "--inside", "-o", "x.apr", "--key", "maker.key"], 2, "cli-remote"),
         (&["serve", &url, "--port", "0"], 2, "cli-remote"),
         (&["predict", &url, "-i", "rows.csv", "--key", "maker.key.pub"], 2, "cli-remote"),
-        (&["verify", &url, "--key", "maker.key.pub"], 2, "cli-remote"),
+        (&["verify", &url, "--key", "maker.key.pub", "--signature", "a.sig"], 2, "cli-remote"),
     ];
     sandbox.write("password.txt", b"correct horse\n");
     for (args, exit, code) in cases {

@@ -1,4 +1,4 @@
-//! Sealed files at URLs: how much is requested.
+//! Sealed files at URLs: how much is requested, and the verdict on their signatures.
 
 use alloc::sync::Arc;
 
@@ -78,4 +78,72 @@ fn a_tensor_of_a_sealed_file_is_a_few_requests_and_little_more_than_its_bytes() 
         assert!(ran.exit == 6 && ran.stderr.contains("cli-foreign-format"), "{}", ran.stderr);
         assert_eq!(requested(&server, len, before).0, 1);
     }
+}
+
+#[test]
+fn verify_reads_a_sealed_file_once_in_long_pieces() {
+    let sandbox = Sandbox::with_models();
+    let bytes = sealed(&large(), &SealOptions::default().signed_by(&SigningKey::from_seed(&[3; 32])));
+    let len = bytes.len();
+    let server = serve(bytes);
+    let ran = sandbox.run(&["verify", &server.url("/model.sealed"), "--any-signer"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    let (requests, requested) = requested(&server, len, 0);
+    // 64 MiB in pieces of 8, the header, the hashes.
+    assert!(requests <= 12, "{requests}");
+    assert!((len..len + (128 << 10)).contains(&requested), "{requested} of {len}");
+}
+
+#[test]
+fn verify_says_of_a_url_what_it_says_of_the_file() {
+    let sandbox = Sandbox::with_models();
+    let sealed_file = sandbox.read("model.sealed");
+    let mut changed = sealed_file.clone();
+    let at = changed.len() - 1_000;
+    changed[at] ^= 1;
+    sandbox.write("changed.sealed", &changed);
+    sandbox.write("cut.sealed", &sealed_file[..sealed_file.len() - 40]);
+    let unsigned = SealOptions::default().for_recipient(RecipientSecret::from_bytes(&[7; 32]).public());
+    sandbox.write("unsigned.sealed", &sealed(&sandbox.read("model.safetensors"), &unsigned));
+    let other = SigningKey::from_seed(&[9; 32]).verifying_key();
+    sandbox.write("other.pub", crate::sandbox::line(other).as_bytes());
+    let key: &[&str] = &["--key", "maker.key.pub"];
+    let cases: [(&str, &[&str], i32, &str); 8] = [
+        ("model.sealed", key, 0, "signed by"),
+        ("model.sealed", &["--any-signer"], 0, "is not a key you trust"),
+        ("model.sealed", &["--key", "other.pub"], 4, "ac-untrusted-signer"),
+        ("changed.sealed", key, 4, "ac-signature"),
+        ("changed.sealed", &["--any-signer"], 4, "ac-signature"),
+        ("cut.sealed", key, 3, "ac-sealed-length"),
+        ("unsigned.sealed", key, 4, "cli-no-signature"),
+        ("model.apr", key, 4, "cli-no-signature"),
+    ];
+    for (name, args, exit, text) in cases {
+        let server = serve(sandbox.read(name));
+        let url = server.url(&format!("/{name}"));
+        let run = |input: &str, more: &[&str]| sandbox.run(&[&["verify", input], args, more].concat());
+        for more in [&[][..], &["--json"]] {
+            let (local, remote) = (run(name, more), run(&url, more));
+            let named = |text: &str| text.replace(&server.url("/"), "");
+            assert_eq!((local.exit, remote.exit), (exit, exit), "{name} {args:?}\n{}", remote.stderr);
+            let said = format!("{}{}", remote.stdout, remote.stderr);
+            assert!(!more.is_empty() || said.contains(text), "{name} {args:?}\n{said}");
+            // Where a signature was looked for differs.
+            if text != "cli-no-signature" {
+                assert_eq!(named(&remote.stdout), local.stdout, "{name} {args:?}");
+                assert_eq!(named(&remote.stderr), local.stderr, "{name} {args:?}");
+            }
+        }
+    }
+    assert!(sandbox.leftovers().is_empty());
+}
+
+/// What is signed beside the file is not looked for over the network.
+#[test]
+fn verify_of_a_url_without_a_signature_inside_is_refused_by_name() {
+    let sandbox = Sandbox::with_models();
+    let server = serve(sandbox.read("model.safetensors"));
+    let ran = sandbox.run(&["verify", &server.url("/model.safetensors"), "--key", "maker.key.pub"]);
+    assert!(ran.exit == 2 && ran.stderr.contains("cli-remote"), "{}", ran.stderr);
+    assert_eq!(server.seen().len(), 1);
 }
