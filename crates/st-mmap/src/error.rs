@@ -66,16 +66,16 @@ located_error::errors! {
         } = "sm-buffer-length" (Internal),
             "wrong buffer length: expected {needed} bytes, found {given}"
             => remedy::BUG;
-        /// A byte range reaches outside its tensor.
+        /// A byte range reaches outside its tensor or the data section.
         RangeOutside {
             /// First byte.
             start: u64,
             /// One past the last byte.
             end: u64,
-            /// Bytes in the tensor.
+            /// Bytes in the tensor or data section.
             len: u64,
         } = "sm-range" (Internal),
-            "byte range {start}..{end} is not within the {len} bytes of the tensor"
+            "byte range {start}..{end} is not within the {len} bytes of the tensor or data section"
             => remedy::BUG;
         /// A folder is read through the file in it that ends in `.safetensors.index.json`, or else through `model.safetensors`. This
         /// one has neither.

@@ -210,6 +210,28 @@ impl SafeTensorsFile {
         self.file.read_parallel(out, self.header.data_start())
     }
 
+    /// Reads a range of the data section, from `offset` on, into a buffer: any number of tensors that follow each other, and parts of
+    /// the first and the last.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::RangeOutside`], [`ErrorKind::Shrunk`] or [`ErrorKind::Io`]. After an error the content of the buffer is unspecified.
+    pub fn read_data_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+        let (len, data_len) = (out.len() as u64, self.header.data_len());
+        let end = offset.checked_add(len).filter(|end| *end <= data_len);
+        if end.is_none() {
+            let end = offset.saturating_add(len);
+            return Err(ErrorKind::RangeOutside { start: offset, end, len: data_len }.at(self.path()));
+        }
+        self.file.read_at(out, self.header.data_start() + offset)
+    }
+
+    /// Tells a source of other bytes than an open file that a range of the data section will be read, from its beginning to its end.
+    pub fn will_read_data(&self, range: Range<u64>) {
+        let start = self.header.data_start();
+        self.file.source().will_read(start.saturating_add(range.start)..start.saturating_add(range.end));
+    }
+
     /// Reads all tensors into `arena`, large files with several threads.
     ///
     /// The first tensor byte lands on a multiple of 64, so every tensor whose offset is a multiple of its

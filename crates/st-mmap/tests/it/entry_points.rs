@@ -196,6 +196,7 @@ fn a_file_that_shrinks_is_an_error_and_not_a_signal() {
         file.read_tensor("w", &mut buffer).unwrap_err(),
         file.read_range("w", 31 << 20..32 << 20, &mut buffer[..1 << 20]).unwrap_err(),
         file.read_slice("w", &plan, &mut buffer[..1 << 20]).unwrap_err(),
+        file.read_data_at(31 << 20, &mut buffer[..1 << 20]).unwrap_err(),
         file.load(&mut Arena::new()).unwrap_err(),
         file.map().unwrap_err(),
     ];
@@ -225,6 +226,13 @@ fn ranges_and_buffers_that_do_not_fit_are_refused() {
         assert_eq!(error.code(), "sm-range");
     }
     assert_eq!(file.read_range("w", 0..5, &mut buffer[..4]).unwrap_err().code(), "sm-buffer-length");
+
+    file.read_data_at(90, &mut buffer[..10]).unwrap();
+    assert_eq!(buffer[..10], data[90..]);
+    file.read_data_at(100, &mut []).unwrap();
+    for offset in [91, 100, u64::MAX] {
+        assert_eq!(file.read_data_at(offset, &mut buffer[..10]).unwrap_err().code(), "sm-range");
+    }
 
     let larger = SlicePlan::new(Dtype::U8, &[200], &[(150..160).into()], Bounds::Exact).unwrap();
     assert_eq!(file.read_slice("w", &larger, &mut buffer[..10]).unwrap_err().code(), "sm-range");
