@@ -167,6 +167,25 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
         self.read(place.offset() + offset, out)
     }
 
+    /// Fills `out` with bytes of the payload, from `offset` on: of parts that follow each other, and what is between them, so that no
+    /// chunk is read twice. With zeros if anything is wrong with any of them.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_part`](Self::read_part).
+    pub fn read_payload(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+        let (len, available) = (out.len() as u64, self.plan.payload_len());
+        if offset.checked_add(len).is_none_or(|end| end > available) {
+            return Err(CryptoError::from(CryptoErrorKind::OutOfRange { offset, len, available }).into());
+        }
+        self.read(offset, out)
+    }
+
+    /// Tells the source that a range of the payload will be read, from its beginning to its end.
+    pub fn will_read_payload(&self, range: Range<u64>) {
+        self.will_read(range);
+    }
+
     /// Tells the source that a part will be read, from its beginning to its end.
     pub fn will_read_part(&self, part: usize) {
         if let Some(part) = self.plan.parts().get(part) {

@@ -54,6 +54,45 @@ fn one_tensor_is_read_without_the_others() {
     }
 }
 
+/// Tensors that follow each other are read at once: their chunks once, and what is between them is zeros.
+#[test]
+fn a_range_of_the_payload_holds_parts_at_their_offsets() {
+    let keys = keys();
+    let lens = [100_u64, 0, 70_000, 3];
+    let parts = lens.iter().enumerate().map(|(idx, &len)| Part::tensor(&format!("t{idx}"), "U8", [len], len));
+    let plan = Plan::new(parts).unwrap();
+    let content = content(plan.content_len());
+    let options = SealOptions::default().signed_by(&keys.signer).for_recipient(keys.alice.public());
+    let file = seal(&plan, &content, &options);
+    let source = Counting { bytes: &file, read: Cell::new(0) };
+    let access = Access::default().with_recipient(&keys.alice).with_trust(Trust::Anyone);
+    let reader = SealedReader::open(&source, &access, &limits()).unwrap();
+    let last = reader.parts().last().unwrap();
+    let end = last.offset() + last.len();
+
+    source.read.set(0);
+    let mut all = vec![1; end as usize];
+    reader.read_payload(0, &mut all).unwrap();
+    assert!(source.read.get() < 2 * end, "{} for {end}", source.read.get());
+    let mut expected = vec![0; end as usize];
+    let mut at = 0;
+    for part in reader.parts() {
+        let (begin, len) = (part.offset() as usize, part.len() as usize);
+        expected[begin..begin + len].copy_from_slice(&content[at..at + len]);
+        at += len;
+    }
+    assert_eq!(all, expected);
+
+    let mut some = vec![0; 1000];
+    reader.read_payload(50_001, &mut some).unwrap();
+    assert_eq!(some, expected[50_001..51_001]);
+    for offset in [end - 999, end, u64::MAX] {
+        let error = reader.read_payload(offset, &mut some).unwrap_err();
+        assert_eq!(error.code(), "cy-range", "{offset}");
+    }
+    reader.read_payload(end, &mut []).unwrap();
+}
+
 /// The keys are gone when the tensor is read.
 #[test]
 fn a_reader_without_names_outlives_its_keys() {
