@@ -114,7 +114,8 @@ impl Buffer {
         if self.view.len <= 0 || self.view.buf.is_null() || self.view.readonly != 0 {
             return &mut [];
         }
-        // SAFETY: as for `bytes`; the exporter granted writing, and callers pass new objects without other references.
+        // SAFETY: as for `bytes`; the exporter granted writing, and callers pass memory that nothing else reads or writes meanwhile: new
+        // objects, or a buffer of the ring that the thread has for itself.
         unsafe { slice::from_raw_parts_mut(self.view.buf.cast(), self.view.len.unsigned_abs()) }
     }
 

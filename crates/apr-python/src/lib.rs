@@ -15,6 +15,7 @@ mod checkpoints;
 mod deserialize;
 mod dtypes;
 mod error;
+mod filling;
 mod foreign;
 mod gguf;
 mod index;
@@ -58,6 +59,8 @@ mod _native {
     use crate::deserialize::{deserialize, load_arrays};
     #[pymodule_export]
     use crate::error::SafetensorError;
+    #[pymodule_export]
+    use crate::filling::Stop;
     #[pymodule_export]
     use crate::gguf::{block_size, dequantize, gguf_header, gguf_metadata, gguf_save, quantize_rows};
     #[pymodule_export]

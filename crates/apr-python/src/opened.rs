@@ -1,5 +1,7 @@
 //! An open safetensors file.
 
+use core::ops::Range;
+
 use pyo3::exceptions::{PyModuleNotFoundError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -10,6 +12,7 @@ use st_mmap::SafeTensorsFile;
 
 use crate::buffer::{Buffer, Wanted};
 use crate::error::{of_content, of_file, refused};
+use crate::filling::{Stop, fill};
 use crate::index::Indices;
 use crate::maker::Maker;
 use crate::numpy::{MappedFile, Numpy};
@@ -73,6 +76,37 @@ impl Opened {
 
     pub(crate) fn header(&self) -> &st_core::Header {
         self.file.header()
+    }
+
+    /// Whether it is a file of this machine, of which threads can read several ranges at once.
+    pub(crate) fn is_local(&self) -> bool {
+        self.file.as_file().is_some()
+    }
+
+    /// Fills a buffer with bytes of the data section.
+    pub(crate) fn fill(&self, offset: u64, buffer: &Bound<'_, PyAny>, stop: Option<&Stop>) -> PyResult<()> {
+        let py = buffer.py();
+        let raise = |error| of_file(py, READING, &error);
+        match &self.memory {
+            // What was read when the file was opened: a map begins with the header.
+            Memory::Array { bytes, start: 0 } => {
+                let held = Buffer::of(bytes.bind(py), Wanted::Bytes)?;
+                let begin = usize::try_from(offset)?;
+                let copy = |out: &mut [u8]| {
+                    let end = begin.checked_add(out.len());
+                    let found = end.and_then(|end| held.bytes().get(begin..end)).ok_or(())?;
+                    out.copy_from_slice(found);
+                    Ok(())
+                };
+                fill(buffer, stop, copy, |()| PyValueError::new_err("range beyond the data section"))
+            }
+            _ => fill(buffer, stop, |out| self.file.read_data_at(offset, out), raise),
+        }
+    }
+
+    /// Tells a file that is elsewhere what will be read of the data section.
+    pub(crate) fn will_read(&self, range: Range<u64>) {
+        self.file.will_read_data(range);
     }
 
     /// The tensor with this name.

@@ -8,6 +8,7 @@ use pyo3::types::{PyDict, PyIterator, PyList, PyMemoryView};
 use st_core::TensorInfo;
 
 use crate::error::refused;
+use crate::filling::Stop;
 use crate::opened::Opened;
 use crate::options::{Backend, Device, Framework};
 use crate::range_file::{Filename, Location};
@@ -35,6 +36,9 @@ pub struct SafeOpen {
     /// Empty once it was closed. In a lock, because threads may use one object.
     opened: std::sync::RwLock<Option<Arc<Opened>>>,
 }
+
+/// Name, element type, shape, first byte and end of a tensor in what a file is read from.
+type Place = (String, &'static str, Vec<usize>, u64, u64);
 
 impl SafeOpen {
     fn opened(&self) -> PyResult<Arc<Opened>> {
@@ -136,6 +140,34 @@ impl SafeOpen {
             dict.set_item(info.name(), described(py, &info)?)?;
         }
         Ok(dict)
+    }
+
+    /// The tensors in file order as (name, dtype, shape, begin, end), whose bytes `_read_at` reads.
+    fn _places(&self) -> PyResult<Vec<Place>> {
+        let opened = self.opened()?;
+        let place = |info: TensorInfo<'_>| {
+            let (begin, end) = info.data_offsets();
+            (info.name().to_owned(), info.dtype().name(), info.shape().to_vec(), begin, end)
+        };
+        Ok(opened.header().iter().map(place).collect())
+    }
+
+    /// Fills a writable buffer, which no other thread uses, with the bytes from `offset` on.
+    #[pyo3(signature = (offset, buffer, stop=None))]
+    fn _read_at(&self, offset: u64, buffer: &Bound<'_, PyAny>, stop: Option<&Stop>) -> PyResult<()> {
+        self.opened()?.fill(offset, buffer, stop)
+    }
+
+    /// Says what will be read, from its beginning to its end.
+    fn _will_read(&self, begin: u64, end: u64) -> PyResult<()> {
+        self.opened()?.will_read(begin..end);
+        Ok(())
+    }
+
+    /// Whether several threads can read at once.
+    #[getter]
+    fn _is_local(&self) -> PyResult<bool> {
+        Ok(self.opened()?.is_local())
     }
 
     /// Ends the use of this object; tensors and slices that it gave stay.

@@ -14,6 +14,7 @@ use super::keys::{Keys, Opening, SignedBy};
 use super::refusal::Refusal;
 use super::source::open;
 use crate::buffer::{Buffer, Wanted};
+use crate::filling::{Stop, fill};
 use crate::maker::unpacked;
 use crate::numpy::Numpy;
 use crate::packed::is_packed;
@@ -76,6 +77,9 @@ pub(crate) fn open_sealed<'py>(
     let (reader, signer) = opened.map_err(|refusal| refusal.raise(py, Some(&path)))?;
     Ok(SealedFile { reader, signer, path })
 }
+
+/// Name, element type, shape, first byte and end of a tensor in what a file is read from.
+type Place = (String, String, Vec<u64>, u64, u64);
 
 impl SealedFile {
     fn tensors(&self) -> impl Iterator<Item = &Part> {
@@ -159,6 +163,33 @@ impl SealedFile {
     #[getter]
     fn signer<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.signer.as_ref().map(|signer| signer.to_dict(py)).transpose()
+    }
+
+    /// The tensors in file order as (name, dtype, shape, begin, end), whose bytes `_read_at` reads.
+    fn _places(&self) -> Vec<Place> {
+        let place = |part: &Part| {
+            let (begin, shape) = (part.offset(), part.shape().to_vec());
+            (part.name().to_owned(), part.dtype().to_owned(), shape, begin, begin + part.len())
+        };
+        self.tensors().map(place).collect()
+    }
+
+    /// Fills a writable buffer, which no other thread uses, with the bytes from `offset` on, decrypted and verified.
+    #[pyo3(signature = (offset, buffer, stop=None))]
+    fn _read_at(&self, offset: u64, buffer: &Bound<'_, PyAny>, stop: Option<&Stop>) -> PyResult<()> {
+        let raise = |error| self.raise(buffer.py(), error);
+        fill(buffer, stop, |out| self.reader.read_payload(offset, out), raise)
+    }
+
+    /// Says what will be read, from its beginning to its end.
+    fn _will_read(&self, begin: u64, end: u64) {
+        self.reader.will_read_payload(begin..end);
+    }
+
+    /// Whether several threads can read at once.
+    #[getter]
+    fn _is_local(&self) -> bool {
+        matches!(self.reader.source(), AnySource::File(_))
     }
 
     /// Reads, decrypts and verifies everything there is. Raises AprError.

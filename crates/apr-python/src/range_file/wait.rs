@@ -11,6 +11,8 @@ use apr_remote::RemoteFile;
 use pyo3::prelude::*;
 use read_at::{ReadAt, check_range};
 
+use crate::filling::is_stopped;
+
 /// How long a signal waits at most.
 const TICK: Duration = Duration::from_millis(50);
 /// Longest piece: as long as those of which several are requested at once.
@@ -93,7 +95,12 @@ fn wait<T: Send>(receiver: &mut Receiver<T>) -> Result<T, read_at::Error> {
             let next = &mut *receiver;
             match py.detach(move || next.recv_timeout(TICK)) {
                 Ok(value) => return Ok(value),
-                Err(RecvTimeoutError::Timeout) => py.check_signals().map_err(read_at::Error::from_source)?,
+                Err(RecvTimeoutError::Timeout) => {
+                    py.check_signals().map_err(read_at::Error::from_source)?;
+                    if is_stopped() {
+                        return Err(read_at::Error::from_source(io::Error::other("the read was stopped")));
+                    }
+                }
                 Err(RecvTimeoutError::Disconnected) => {
                     let error = io::Error::other("the thread that reads has ended");
                     return Err(read_at::Error::from_source(error));
