@@ -76,6 +76,16 @@ def converter(framework: str, device: str | int = "cpu") -> Convert:
     return makers[full_name]()
 
 
+def loader(framework: str, device: str | int) -> Callable[..., dict[str, Any]] | None:
+    """What loads the tensors of an open file, or of those with some names, into an accelerator through pinned memory; None where tensors are
+    put there one by one by a [`converter`]."""
+    if framework not in ("pt", "torch", "pytorch") or device == "cpu":
+        return None
+    from .._accelerator import loader
+
+    return loader(device)
+
+
 def in_host_order(data: Any, dtype: str) -> Any:
     """Little-endian numbers of the format in this machine's order of bytes, or the other way round.
 
@@ -94,6 +104,11 @@ def swapped(data: Any, dtype: str) -> Any:
     for place in range(width):
         result[place::width] = source[width - 1 - place :: width]
     return result
+
+
+def is_element(dtype: str) -> bool:
+    """Whether this is an element type of the format, in whatever framework."""
+    return dtype in _NAMES or dtype in ("F6_E2M3", "F6_E3M2")
 
 
 def is_writable(data: Any) -> bool:

@@ -1,0 +1,142 @@
+"""The devices of torch."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .._native import SafetensorError
+from ..safetensors._frameworks import is_element, packed_shape, swapped, torch_dtypes
+from ._plan import Piece, Place
+from ._ring import Buffer, Device, Event
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Host:
+    """Main memory: what the devices of torch have in common."""
+
+    name: Any = "cpu"
+
+    def __init__(self) -> None:
+        self._dtypes = torch_dtypes()
+
+    def check(self, place: Place) -> None:
+        # Of other types, such as blocks in sealed files, there are the bytes.
+        if place.dtype not in self._dtypes and is_element(place.dtype):
+            raise SafetensorError(f"Dtype not understood: {place.dtype}")
+        self._layout(place)
+
+    def tensor(self, place: Place) -> torch.Tensor:
+        import torch
+
+        dtype, shape = self._layout(place)
+        return torch.empty(shape, dtype=dtype, device=self.name)
+
+    def read(self, place: Place, read_at: Callable[[int, memoryview], None]) -> torch.Tensor:
+        """A tensor in main memory with what is read of it."""
+        tensor = self.tensor(place)
+        memory = _memory(tensor)
+        if memory:
+            read_at(place.begin, memory)
+        if sys.byteorder == "big" and tensor.dtype == self._dtypes.get(place.dtype):
+            memory[:] = swapped(memory, place.dtype)
+        return tensor
+
+    def _layout(self, place: Place) -> tuple[torch.dtype, list[int]]:
+        """Element type and shape for torch; of what it does not have, those of the bytes."""
+        import torch
+
+        dtype, shape, length = self._dtypes.get(place.dtype), place.shape, place.end - place.begin
+        if dtype is not None and place.dtype == "F4":
+            shape = packed_shape(shape)
+        if dtype is None or math.prod(shape) * dtype.itemsize != length:
+            return torch.uint8, [length]
+        return dtype, list(shape)
+
+
+class Cuda(Host):
+    """A GPU, of ROCm too: copies are on a stream of their own."""
+
+    def __init__(self, device: torch.device) -> None:
+        import torch
+
+        super().__init__()
+        # Torch says what is missing.
+        torch.cuda.init()
+        self.name = device
+        self._side = torch.cuda.Stream(self.name)
+
+    def buffer(self, length: int) -> Buffer:
+        import torch
+
+        # Each thread has a device of its own, and pinning memory would begin to use it.
+        with torch.cuda.device(self.name):
+            return Pinned(torch.empty(length, dtype=torch.uint8, device="cpu", pin_memory=True))
+
+    def copy(self, buffer: Any, copies: Sequence[tuple[torch.Tensor, Piece]]) -> Event:
+        import torch
+
+        # The memory of new tensors may be that of others, which work of the current stream still uses.
+        self._side.wait_stream(torch.cuda.current_stream(self.name))
+        with torch.cuda.stream(self._side):
+            for tensor, piece in copies:
+                copy_piece(tensor, buffer, piece)
+            return self._side.record_event()
+
+    def drain(self) -> None:
+        self._side.synchronize()
+
+
+class Pinned:
+    """A buffer of torch."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor: torch.Tensor | None = tensor
+        self.memory = _memory(tensor)
+
+    def release(self) -> None:
+        self.memory.release()
+        self.tensor = None
+
+
+def copy_piece(tensor: torch.Tensor, buffer: Pinned, piece: Piece) -> None:
+    """Begins to copy a piece of a buffer into a tensor, on the current stream."""
+    import torch
+
+    assert buffer.tensor is not None
+    target = tensor.reshape(-1).view(torch.uint8)[piece.offset : piece.offset + piece.length]
+    target.copy_(buffer.tensor[piece.start : piece.start + piece.length], non_blocking=True)
+
+
+PIPELINED: dict[str, Callable[[Any], Device]] = {"cuda": Cuda}
+"""The types of devices that tensors are copied to from pinned memory."""
+
+
+def is_pipelined(device: Any) -> bool:
+    """Whether tensors get to a device of torch from pinned memory."""
+    import torch
+
+    # A program may have named a device that this torch does not know: it says so when a tensor is put there.
+    kind = device.partition(":")[0] if isinstance(device, str) else torch.device(device).type
+    # The bytes of a file are copied as they are.
+    return kind in PIPELINED and sys.byteorder == "little"
+
+
+def opened(device: Any) -> Device:
+    """A device for which [`is_pipelined`]; whatever torch raises if there is no such device."""
+    import torch
+
+    found = torch.device(device)
+    # As `safe_open` has it.
+    return PIPELINED[found.type](found if found.index is not None else torch.device(found.type, 0))
+
+
+def _memory(tensor: torch.Tensor) -> memoryview:
+    """The bytes of a tensor in main memory, which the caller keeps."""
+    length = tensor.nelement() * tensor.element_size()
+    return memoryview((ctypes.c_ubyte * length).from_address(tensor.data_ptr())).cast("B") if length else memoryview(bytearray())
