@@ -24,7 +24,7 @@ class ModelFiles(Mapping[str, Any]):
         self,
         path: str | os.PathLike[str],
         framework: str = "np",
-        device: str | int = "cpu",
+        device: Any = "cpu",
         *,
         backend: str = "mmap",
         writable: bool = False,
@@ -119,11 +119,25 @@ class ModelFiles(Mapping[str, Any]):
         """A tensor that is read when it is indexed, and only the part that is asked for."""
         return self._holder(name).get_slice(name)
 
+    def _groups(self) -> list[tuple[Any, list[str]]]:
+        """The open files, sorted by name, each with the names of its tensors."""
+        names: dict[Path | str, list[str]] = {path: [] for path in self.shards}
+        for name, path in self._files.items():
+            names[path].append(name)
+        return [(self._file(path), found) for path, found in names.items()]
+
     def get_tensors(self) -> dict[str, Any]:
         """All tensors by name. Those with several names share their memory, in files of formats that say so."""
         opened = self._opened.get(self.path)
         if isinstance(opened, ModelTensors):
             return opened.get_tensors(list(self._files))
+        if self._options["device"] != "cpu":
+            from . import _accelerator
+            from .safetensors._frameworks import loader
+
+            if loader(self._options["framework"], self._options["device"]) is not None:
+                found = dict(_accelerator.iterate(self._groups(), self._options["device"]))
+                return {name: found[name] for name in self._files}
         return {name: self.get_tensor(name) for name in self._files}
 
     def info(self, name: str | None = None) -> dict[str, Any]:
@@ -190,7 +204,7 @@ class ModelFiles(Mapping[str, Any]):
 def open(
     path: str | os.PathLike[str],
     framework: str = "np",
-    device: str | int = "cpu",
+    device: Any = "cpu",
     *,
     backend: str = "mmap",
     writable: bool = False,
