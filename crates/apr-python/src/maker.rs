@@ -2,7 +2,7 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyByteArray;
+use pyo3::types::{PyByteArray, PyDict};
 use st_core::{Bounds, Dtype, SlicePlan};
 
 use crate::buffer::{Buffer, Wanted};
@@ -17,22 +17,45 @@ pub(crate) struct Maker {
     framework: Framework,
     /// Makes a tensor of bytes; none for numpy, whose arrays are made here.
     converter: Option<Py<PyAny>>,
+    /// Loads tensors of a file into an accelerator, several at once; none where they are put there one by one.
+    loader: Option<Py<PyAny>>,
 }
+
+/// Shortest tensor that is loaded by threads and pinned memory when it is asked for alone: two buffers, of which one is filled while the
+/// other is copied.
+const LARGE: u64 = 32 << 20;
 
 impl Maker {
     pub(crate) fn new(py: Python<'_>, framework: Framework, device: &Device) -> PyResult<Self> {
-        let converter = match framework {
-            Framework::Numpy => None,
-            _ => {
-                let module = py.import("apr.safetensors._frameworks")?;
-                let device = match device {
-                    Device::Named(name) => name.into_pyobject(py)?.into_any(),
-                    Device::Number(number) => number.into_pyobject(py)?.into_any(),
-                };
-                Some(module.getattr("converter")?.call1((framework.to_string(), device))?.unbind())
-            }
+        if framework == Framework::Numpy {
+            return Ok(Self { framework, converter: None, loader: None });
+        }
+        let module = py.import("apr.safetensors._frameworks")?;
+        let device = match device {
+            Device::Named(name) => name.into_pyobject(py)?.into_any(),
+            Device::Number(number) => number.into_pyobject(py)?.into_any(),
         };
-        Ok(Self { framework, converter })
+        let arguments = (framework.to_string(), device);
+        let converter = Some(module.getattr("converter")?.call1(&arguments)?.unbind());
+        let loader = module.getattr("loader")?.call1(arguments)?.extract()?;
+        Ok(Self { framework, converter, loader })
+    }
+
+    /// The tensors of an open file by name, in file order, loaded into an accelerator; `None` if they are put there one by one.
+    pub(crate) fn loaded<'py>(&self, file: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(loader) = &self.loader else { return Ok(None) };
+        Ok(Some(loader.bind(file.py()).call1((file,))?.cast_into()?))
+    }
+
+    /// The same of one tensor, if it is large.
+    pub(crate) fn loaded_tensor<'py>(
+        &self,
+        file: &Bound<'py, PyAny>,
+        name: &str,
+        len: u64,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(loader) = self.loader.as_ref().filter(|_| len >= LARGE) else { return Ok(None) };
+        loader.bind(file.py()).call1((file, [name]))?.get_item(name).map(Some)
     }
 
     /// Whether tensors are arrays of numpy, which are made here.

@@ -78,6 +78,11 @@ impl Opened {
         self.file.header()
     }
 
+    /// Makes the tensors.
+    pub(crate) const fn maker(&self) -> &Maker {
+        &self.maker
+    }
+
     /// Whether it is a file of this machine, of which threads can read several ranges at once.
     pub(crate) fn is_local(&self) -> bool {
         self.file.as_file().is_some()

@@ -74,6 +74,7 @@ impl Device {
                 Ok(name) => Self::from_name(&name)?,
                 Err(_) => match object.extract() {
                     Ok(number) => Self::Number(number),
+                    Err(_) if is_torch_device(object)? => Self::from_name(&object.str()?.to_string())?,
                     Err(_) => return Err(refused(format!("device {} is invalid", object.repr()?))),
                 },
             },
@@ -102,6 +103,12 @@ impl Device {
     fn is_cpu(&self) -> bool {
         matches!(self, Self::Named(name) if name == "cpu")
     }
+}
+
+/// Whether this is a `torch.device`, whose text is a name.
+fn is_torch_device(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let class = object.get_type();
+    Ok(class.name()? == "device" && class.module()? == "torch")
 }
 
 impl fmt::Display for Device {

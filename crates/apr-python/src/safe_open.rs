@@ -19,7 +19,8 @@ use crate::slice::SafeSlice;
 ///
 /// filename: str or os.PathLike, or a URL: "https://HOST/PATH", "hf://ORG/NAME/PATH", of a revision "hf://ORG/NAME@REVISION/PATH".
 /// framework: "np" ("numpy"), "pt" ("torch", "pytorch"), "tf" ("tensorflow"), "flax" ("jax"), "mlx", "paddle".
-/// device: where tensors are put; other than "cpu" for torch and paddle only.
+/// device: where tensors are put, a name, a number or a torch.device; other than "cpu" for torch and paddle only. Of "cuda", large tensors and
+/// `get_tensors` go through pinned memory.
 /// backend: "mmap" gives views of the file's own pages; if another program shortens the file, touching what was lost ends the
 /// process. "pread" reads each tensor when it is asked for, "read" everything at once: both give errors instead.
 /// writable: numpy arrays can be written to, and the file never changes: with "mmap", the system copies each page of the file
@@ -41,6 +42,18 @@ pub struct SafeOpen {
 type Place = (String, &'static str, Vec<usize>, u64, u64);
 
 impl SafeOpen {
+    /// The whole tensor, through pinned memory if it is large and its device an accelerator.
+    fn tensor<'py>(
+        slf: &Bound<'py, Self>,
+        opened: &Opened,
+        info: &TensorInfo<'_>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match opened.maker().loaded_tensor(slf, info.name(), info.byte_len())? {
+            Some(tensor) => Ok(tensor),
+            None => opened.tensor(slf.py(), info),
+        }
+    }
+
     fn opened(&self) -> PyResult<Arc<Opened>> {
         let opened = self.opened.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         opened.clone().ok_or_else(|| refused("File is closed"))
@@ -98,14 +111,17 @@ impl SafeOpen {
     }
 
     /// The whole tensor.
-    fn get_tensor<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let opened = self.opened()?;
-        opened.tensor(py, &opened.info(name)?)
+    fn get_tensor<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let opened = slf.get().opened()?;
+        Self::tensor(slf, &opened, &opened.info(name)?)
     }
 
     /// All tensors by name, in file order.
-    fn get_tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let opened = self.opened()?;
+    fn get_tensors<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        let (py, opened) = (slf.py(), slf.get().opened()?);
+        if let Some(loaded) = opened.maker().loaded(slf)? {
+            return Ok(loaded);
+        }
         let dict = PyDict::new(py);
         for info in opened.header().iter() {
             dict.set_item(info.name(), opened.tensor(py, &info)?)?;
@@ -196,32 +212,31 @@ impl SafeOpen {
         self.offset_keys(py)?.try_iter()
     }
 
-    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let opened = self.opened()?;
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let opened = slf.get().opened()?;
         let info = opened.header().tensor(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
-        opened.tensor(py, &info)
+        Self::tensor(slf, &opened, &info)
     }
 
     /// The whole tensor, or `default` if there is none of this name.
     #[pyo3(signature = (name, default=None, /))]
     fn get<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         name: &str,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let opened = self.opened()?;
-        opened.header().tensor(name).map_or(Ok(default), |info| opened.tensor(py, &info).map(Some))
+        let opened = slf.get().opened()?;
+        opened.header().tensor(name).map_or(Ok(default), |info| Self::tensor(slf, &opened, &info).map(Some))
     }
 
     /// Names and tensors in file order.
-    fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.get_tensors(py)?.call_method0(intern!(py, "items"))
+    fn items<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::get_tensors(slf)?.call_method0(intern!(slf.py(), "items"))
     }
 
     /// All tensors in file order.
-    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.get_tensors(py)?.call_method0(intern!(py, "values"))
+    fn values<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::get_tensors(slf)?.call_method0(intern!(slf.py(), "values"))
     }
 }
 

@@ -55,7 +55,12 @@ static FRAMEWORKS: [Framework; 5] = [
             check: "import importlib.metadata as m; assert m.version('torch') == '2.8.0'; import torch",
             variables: &[],
         },
-        tests: &["tests/test_torch.py", "tests/test_torch_load.py", "tests/test_checkpoints_torch.py"],
+        tests: &[
+            "tests/test_torch.py",
+            "tests/test_torch_load.py",
+            "tests/test_accelerator_torch.py",
+            "tests/test_checkpoints_torch.py",
+        ],
         upstream: &UPSTREAM_TESTS,
     },
     Framework {

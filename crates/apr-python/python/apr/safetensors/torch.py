@@ -10,11 +10,13 @@ import ctypes
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import torch
 
+from .. import files
+from .._native import SealedFile
 from . import TensorSpec, deserialize, safe_open, serialize, serialize_file
 from ._frameworks import converter, swapped, torch_dtypes
 
@@ -81,24 +83,80 @@ def load(data: Any) -> dict[str, torch.Tensor]:
 
 
 def load_file(
-    filename: str | os.PathLike[str],
-    device: str | int = "cpu",
+    filename: str | os.PathLike[str] | SealedFile,
+    device: str | int | torch.device = "cpu",
     *,
     backend: str = "mmap",
+    pinned_bytes: int | None = None,
 ) -> dict[str, torch.Tensor]:
-    """The tensors of a file.
+    """The tensors of a file, of a set of shards, or of a sealed file, in file order.
+
+    Into the memory of a GPU (`"cuda"`), they are copied from pinned memory while threads read further ones. See `docs/accelerator.md`.
 
     Args:
-        filename: what to read.
+        filename: what to read: the path or URL of a file or of an index (`*.index.json`), a folder with an index, or what `apr.open_sealed` returned.
         device: where the tensors shall be, in torch's words.
-        backend: how: `"mmap"` maps the file, `"pread"` reads tensor by tensor.
+        backend: how, on the CPU: `"mmap"` maps the file, `"pread"` reads tensor by tensor.
+        pinned_bytes: the most pinned memory to use; without it, what the variable `APR_PINNED_BYTES` says, or 256 MiB.
 
     Raises:
         FileNotFoundError: there is no such file.
         SafetensorError: as for [`load`], or the device is not known.
+        AprError: a URL cannot be read, or a sealed file was modified.
+        ValueError: less than 8 KiB of pinned memory.
     """
-    with safe_open(filename, framework="pt", device=device, backend=backend) as f:
-        return f.get_tensors()
+    if not _is_set(filename) and not isinstance(filename, SealedFile) and pinned_bytes is None:
+        with safe_open(filename, framework="pt", device=device, backend=backend) as f:
+            return f.get_tensors()
+    return dict(iter_file(filename, device, backend=backend, pinned_bytes=pinned_bytes))
+
+
+def iter_file(
+    filename: str | os.PathLike[str] | SealedFile,
+    device: str | int | torch.device = "cpu",
+    *,
+    backend: str = "mmap",
+    pinned_bytes: int | None = None,
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Names and tensors as [`load_file`] gives them, each as soon as it is complete, in file order. None is kept here.
+
+    Args:
+        filename, device, backend, pinned_bytes: as for [`load_file`].
+
+    Raises:
+        Exception: as for [`load_file`], also after some tensors.
+    """
+    from .. import _accelerator
+
+    is_pipelined = device != "cpu" and _accelerator.loader(device) is not None
+    if isinstance(filename, SealedFile):
+        if is_pipelined:
+            yield from _accelerator.iterate([(filename, None)], device, pinned_bytes)
+        else:
+            for name, tensor in _accelerator.in_memory(filename):
+                yield name, tensor.to(device)
+        return
+    opened = files.open if _is_set(filename) else safe_open
+    with opened(filename, "pt", device, backend=backend) as file:
+        is_other = isinstance(file, files.ModelFiles) and file.format != "safetensors"
+        if is_other:
+            yield from file.get_tensors().items()
+        elif is_pipelined:
+            groups = file._groups() if isinstance(file, files.ModelFiles) else [(file, None)]
+            yield from _accelerator.iterate(groups, device, pinned_bytes)
+        else:
+            for name in file:
+                yield name, file[name]
+
+
+def _is_set(filename: Any) -> bool:
+    """Whether this is the path or URL of an index, or a folder."""
+    if isinstance(filename, SealedFile):
+        return False
+    text = os.fspath(filename)
+    if isinstance(text, str) and "://" in text:
+        text = text.partition("?")[0]
+    return str(text).endswith(".index.json") or os.path.isdir(text)
 
 
 def save_model(
@@ -145,7 +203,7 @@ def load_model(
     model: torch.nn.Module,
     filename: str | os.PathLike[str],
     strict: bool = True,
-    device: str | int = "cpu",
+    device: str | int | torch.device = "cpu",
     *,
     backend: str = "mmap",
 ) -> tuple[Collection[str], Collection[str]]:
