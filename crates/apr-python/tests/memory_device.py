@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import queue
+import sys
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from apr._accelerator._limits import Limits
 from apr._accelerator._plan import plan
-from apr._accelerator._ring import stream
+from apr._accelerator._ring import _Readers, stream
 
 UNWRITTEN = 0xEE
 FREED = 0xDD
@@ -50,14 +53,16 @@ class Event:
     """When the copies of a buffer are complete."""
 
     def __init__(self) -> None:
-        self.done = threading.Event()
+        self.is_done = False
         self.error: Exception | None = None
 
     def query(self) -> bool:
-        return self.done.is_set()
+        return self.is_done
 
     def synchronize(self) -> None:
-        self.done.wait()
+        # An interrupt in a wait of `threading` can leave a lock behind.
+        while not self.is_done:
+            time.sleep(0.0005)
         if self.error is not None:
             raise self.error
 
@@ -73,24 +78,30 @@ class MemoryDevice:
     def __init__(self, *, is_held: bool = False, fail: Callable[[str, int], None] | None = None) -> None:
         self.lock = threading.Lock()
         self.wrong: list[str] = []
-        self.n_alive = self.peak = self.n_pending = self.n_copied = 0
+        self.n_alive = self.peak = self.n_copied = 0
         self.tensors: dict[str, Array] = {}
-        self._allowed = threading.Semaphore(0)
+        self._allowed: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._is_open = not is_held
         self._fail = fail
         self._counts: dict[str, int] = {}
-        self._jobs: queue.Queue[Any] = queue.Queue()
-        self._idle = threading.Condition(self.lock)
+        self._jobs: deque[Any] = deque()
+        self._added: queue.SimpleQueue[None] = queue.SimpleQueue()
         threading.Thread(target=self._work, name="memory-device", daemon=True).start()
 
     def allow(self, count: int = 1) -> None:
         """Lets so many buffers be copied."""
-        self._allowed.release(count)
+        for _ in range(count):
+            self._allowed.put(None)
 
     def open(self) -> None:
         """Lets everything be copied."""
         self._is_open = True
-        self._allowed.release()
+        self._allowed.put(None)
+
+    @property
+    def n_pending(self) -> int:
+        """Copies that have begun and are not complete."""
+        return len(self._jobs)
 
     def _may_fail(self, step: str) -> None:
         with self.lock:
@@ -120,41 +131,39 @@ class MemoryDevice:
     def copy(self, buffer: Buffer, copies: Sequence[tuple[Array, Any]]) -> Event:
         self._may_fail("copy")
         event = Event()
-        with self.lock:
-            self.n_pending += 1
         # What is in the buffer now has to be in it when it is copied.
-        self._jobs.put((event, buffer, copies, bytes(buffer.data)))
+        self._jobs.append((event, buffer, copies, bytes(buffer.data)))
+        self._added.put(None)
         return event
 
     def drain(self) -> None:
         self.open()
-        with self._idle:
-            self._idle.wait_for(lambda: not self.n_pending)
+        self._added.put(None)
+        while self._jobs:
+            time.sleep(0.0005)
 
     def _work(self) -> None:
         while True:
-            event, buffer, copies, content = self._jobs.get()
-            while not self._is_open:
-                self._allowed.acquire()
-                break
-            try:
-                self._may_fail("copied")
-                if buffer.is_freed or bytes(buffer.data) != content:
-                    self.wrong.append("a buffer was used again before it was copied")
-                for array, piece in copies:
-                    found = buffer.data[piece.start : piece.start + piece.length]
-                    array.data[piece.offset : piece.offset + piece.length] = found
-                copies = array = None
-            except Exception as error:
-                event.error = error
-            with self._idle:
-                self.n_pending -= 1
-                self.n_copied += 1
-                self._idle.notify_all()
-            done = event.done
-            # Not kept until the next one.
-            del event, buffer, copies, content
-            done.set()
+            self._added.get()
+            while self._jobs:
+                self._copy(*self._jobs[0])
+
+    def _copy(self, event: Event, buffer: Buffer, copies: Any, content: bytes) -> None:
+        if not self._is_open:
+            self._allowed.get()
+        try:
+            self._may_fail("copied")
+            if buffer.is_freed or bytes(buffer.data) != content:
+                self.wrong.append("a buffer was used again before it was copied")
+            for array, piece in copies:
+                array.data[piece.offset : piece.offset + piece.length] = buffer.data[piece.start : piece.start + piece.length]
+        except Exception as error:
+            event.error = error
+        self.n_copied += 1
+        # Not kept until the next one.
+        copies = array = None
+        self._jobs.popleft()
+        event.is_done = True
 
 
 class Source:
@@ -209,8 +218,20 @@ def written(path: Path, tensors: dict[str, tuple[str, list[int], bytes]]) -> Pat
     return path
 
 
-def readers_alive() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name == "apr-reader"]
+def readers_alive() -> list[int]:
+    """The reader threads, after a wait for those that are about to exit."""
+    end = time.monotonic() + 2
+    while found := [thread for thread, frame in sys._current_frames().items() if _is_reader(frame)]:
+        if time.monotonic() > end:
+            break
+        time.sleep(0.001)
+    return found
+
+
+def _is_reader(frame: Any) -> bool:
+    while frame is not None and frame.f_code is not _Readers._run.__code__:
+        frame = frame.f_back
+    return frame is not None
 
 
 def begun(device: Any, groups: Any, bounds: Limits) -> Any:
@@ -224,5 +245,6 @@ def loaded(device: MemoryDevice, groups: Any, bounds: Limits) -> dict[str, bytes
 
 def check_end(device: MemoryDevice) -> None:
     """Nothing is left, and nothing was wrong meanwhile."""
+    assert readers_alive() == []
     assert not device.wrong
-    assert readers_alive() == [] and device.n_alive == 0 and device.n_pending == 0
+    assert device.n_alive == 0 and device.n_pending == 0

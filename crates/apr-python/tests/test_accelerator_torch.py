@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import weakref
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -312,6 +313,18 @@ def test_copies_are_on_a_stream_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
         ("end stream",),
         ("synchronize", "side cuda:1"),
     ]
+
+
+def test_pinned_memory_is_not_freed_while_it_is_in_use() -> None:
+    tensor = torch.zeros(8, dtype=torch.uint8)
+    buffer, alive = _devices.Pinned(tensor), weakref.ref(tensor)
+    part = buffer.memory[:4]
+    del tensor
+    buffer.release()
+    assert alive() is not None and bytes(part) == bytes(4)
+    part.release()
+    del part
+    assert alive() is None
 
 
 def test_two_loads_at_once(path: Path, device: list[Memory]) -> None:

@@ -137,6 +137,10 @@ def opened(device: Any) -> Device:
 
 
 def _memory(tensor: torch.Tensor) -> memoryview:
-    """The bytes of a tensor in main memory, which the caller keeps."""
+    """The bytes of a tensor in main memory. They keep the tensor, so its memory is not freed while a read writes to it."""
     length = tensor.nelement() * tensor.element_size()
-    return memoryview((ctypes.c_ubyte * length).from_address(tensor.data_ptr())).cast("B") if length else memoryview(bytearray())
+    if not length:
+        return memoryview(bytearray())
+    array: Any = (ctypes.c_ubyte * length).from_address(tensor.data_ptr())
+    array.tensor = tensor
+    return memoryview(array).cast("B")

@@ -1,12 +1,20 @@
-"""Reader threads, the ring of buffers between them and the copies, and the copies."""
+"""Reader threads, the ring of buffers between them and the copies, and the copies.
+
+A signal or the garbage collector can interrupt the code here between any two steps, so no thread takes a lock of Python's `threading`: an
+interrupt in `Condition.wait` or `Thread.start` can leave it locked. What threads share are queues, dicts and sets, each changed by single calls.
+"""
 
 from __future__ import annotations
 
+import _thread
 import contextlib
+import os
+import queue
+import sys
 import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from .._native import Stop
 from ._limits import Limits
@@ -14,6 +22,8 @@ from ._plan import Batch, Piece, Place
 
 _TICK = 0.1
 """Seconds after which a wait looks for a signal, on systems where a signal does not end it."""
+
+_Item = TypeVar("_Item")
 
 
 class Buffer(Protocol):
@@ -36,7 +46,7 @@ class Event(Protocol):
 
 
 class Device(Protocol):
-    """Where tensors are put. All but `buffer` is called by one thread."""
+    """Where tensors are put. One thread calls `tensor` and `copy`."""
 
     def check(self, place: Place) -> None:
         """Raises SafetensorError if it has no such tensors."""
@@ -59,158 +69,195 @@ class _Copied(NamedTuple):
 
     event: Event
     buffer: Buffer
-    complete: list[tuple[str, Any]]
-    """Names and tensors, the first one last."""
+    complete: list[int]
+    """The tensors that are complete after them, by their index in the plan."""
 
 
 def stream(
     device: Device, places: Sequence[Place], batches: Sequence[Batch], limits: Limits
 ) -> Generator[tuple[str, Any], None, None]:
-    """Loads tensors, and gives the name and the tensor of each as soon as it is complete, in order. None is kept here then.
+    """Loads tensors, and yields the name and the tensor of each as soon as it is complete, in order. It keeps no tensor that it has yielded.
 
     When it ends, for whatever reason, no thread and no copy of it is left.
     """
     readers = _Readers(device, batches, limits)
-    copied: deque[_Copied] = deque()
-    begun: dict[int, Any] = {}
+    interrupts: list[BaseException] = []
+    try:
+        # In a function of its own: an interrupt at the end of a loop's body skips a `finally` of the same function in Python 3.12 and 3.13.
+        yield from _copies(device, places, batches, readers)
+    finally:
+        while True:
+            try:
+                readers.end()
+                break
+            except KeyboardInterrupt as error:
+                interrupts[:] = [error]
+        if interrupts:
+            raise interrupts.pop()
+
+
+def _copies(
+    device: Device, places: Sequence[Place], batches: Sequence[Batch], readers: _Readers
+) -> Generator[tuple[str, Any], None, None]:
+    begun, copied = readers.begun, readers.copied
 
     def finished() -> Iterator[tuple[str, Any]]:
         """Waits for the oldest copies, whose buffer may be filled again then."""
         event, buffer, complete = copied.popleft()
         event.synchronize()
         readers.give_back(buffer)
-        while complete:
-            yield complete.pop()
+        for index in complete:
+            yield places[index].name, begun.pop(index)
 
-    try:
-        readers.start()
-        for number, batch in enumerate(batches):
-            # As long as buffers are filled, copies follow each other without a wait.
-            while (buffer := readers.filled(number, wait=not copied)) is None:
-                yield from finished()
-            # Those without bytes are in no piece.
-            for index in (*(piece.tensor for piece in batch.pieces), *batch.complete):
-                if index not in begun:
-                    begun[index] = device.tensor(places[index])
-            event = device.copy(buffer, [(begun[piece.tensor], piece) for piece in batch.pieces])
-            complete = [(places[index].name, begun.pop(index)) for index in reversed(batch.complete)]
-            copied.append(_Copied(event, buffer, complete))
-            while copied and copied[0].event.query():
-                yield from finished()
-        while copied:
+    readers.start()
+    for number, batch in enumerate(batches):
+        # As long as buffers are filled, copies follow each other without a wait.
+        while (buffer := readers.filled(number, wait=not copied)) is None:
             yield from finished()
-    except BaseException:
-        readers.end()
-        # Copies read buffers and write to tensors until then. If this fails too, the first error is the one to raise.
-        with contextlib.suppress(Exception):
-            device.drain()
-        raise
-    finally:
-        readers.end()
-        readers.release()
+        # Tensors without bytes have no pieces.
+        for index in (*(piece.tensor for piece in batch.pieces), *batch.complete):
+            if index not in begun:
+                begun[index] = device.tensor(places[index])
+        event = device.copy(buffer, [(begun[piece.tensor], piece) for piece in batch.pieces])
+        copied.append(_Copied(event, buffer, batch.complete))
+        while copied and copied[0].event.query():
+            yield from finished()
+    while copied:
+        yield from finished()
 
 
 class _Readers:
-    """Threads that fill buffers with batches. They begin with them in order, each when there is a buffer for it, so that the batch that is
-    copied next has one."""
+    """Threads that fill buffers with batches, in order. Each takes a buffer first and then the next batch, so the batch that is copied
+    next always has a buffer."""
 
     def __init__(self, device: Device, batches: Sequence[Batch], limits: Limits) -> None:
+        self.begun: dict[int, Any] = {}
+        """Tensors that copies write to, and complete ones that are not yielded yet."""
+        self.copied: deque[_Copied] = deque()
         self._device = device
-        self._batches = batches
-        longest = max((batch.length for batch in batches), default=0)
-        # A power of two, of which there are not more than the batches need.
-        self._buffer_len = min(limits.buffer_len, 1 << max(longest - 1, 0).bit_length())
-        self._n_buffers = limits.n_buffers
         is_local = all(batch.source._is_local for batch in batches)
-        n_readers = min(limits.n_readers, len(batches)) if is_local else 1
-        # Daemons: a program can end although an iterator is not exhausted.
-        self._threads = [threading.Thread(target=self._run, name="apr-reader", daemon=True) for _ in range(n_readers)]
-        self._changed = threading.Condition()
-        self._next = 0
-        self._buffers: list[Buffer] = []
-        self._n_begun = 0
-        self._free: list[Buffer] = []
+        self._n_readers = min(limits.n_readers if is_local else 1, len(batches))
+        self._unclaimed = deque(enumerate(batches))
+        # A power of two, which need not be longer than the longest batch.
+        longest = max((batch.length for batch in batches), default=0)
+        buffer_len = min(limits.buffer_len, 1 << max(longest - 1, 0).bit_length())
+        self._unallocated = deque([buffer_len] * min(limits.n_buffers, len(batches)))
+        self._buffers: deque[Buffer] = deque()
+        self._free: queue.SimpleQueue[Buffer | None] = queue.SimpleQueue()
         self._filled: dict[int, Buffer] = {}
-        self._failure: BaseException | None = None
-        self._is_ended = False
+        self._failures: dict[int, BaseException] = {}
+        self._changed: queue.SimpleQueue[None] = queue.SimpleQueue()
+        """An item for each change of `_filled`, `_failures` and `_running`."""
+        self._running: set[int] = set()
+        """The threads that may read, by their identifiers."""
+        self._pid = os.getpid()
         self._stop = Stop()
+        self._is_failed = self._is_ended = self._is_left = False
 
     def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
+        for _ in range(self._n_readers):
+            # A single call, unlike `threading.Thread.start`. A program can end although an iterator is not exhausted.
+            _thread.start_new_thread(self._run, ())
 
     def filled(self, number: int, *, wait: bool) -> Buffer | None:
-        """The buffer with a batch; None if it is not filled and `wait` is not set.
+        """The buffer with a batch; without `wait`, None if it is not filled.
 
         Raises:
-            BaseException: what a thread has raised.
+            BaseException: what the thread has raised that was to fill it.
         """
-        with self._changed:
-            while True:
-                if self._failure is not None:
-                    raise self._failure
-                buffer = self._filled.pop(number, None)
-                if buffer is not None or not wait:
-                    return buffer
-                self._changed.wait(_TICK)
+        while number not in self._filled:
+            if not wait:
+                return None
+            if number in self._failures:
+                raise self._failures.pop(number)
+            self._wait()
+        return self._filled.pop(number)
 
     def give_back(self, buffer: Buffer) -> None:
         """A buffer that may be filled again."""
-        with self._changed:
-            self._free.append(buffer)
-            self._changed.notify_all()
+        self._free.put(buffer)
 
     def end(self) -> None:
-        """Ends the threads, after what they are reading."""
+        """Ends the threads after what they are reading, then waits for the copies and frees the memory. It can be called again if an
+        exception has ended it."""
+        self._is_ended = True
         self._stop.set()
-        with self._changed:
-            self._is_ended = True
-            self._changed.notify_all()
-        for thread in self._threads:
-            # One that has not begun finds that there is nothing to do.
-            if thread.ident is not None:
-                thread.join()
+        for _ in range(self._n_readers):
+            self._free.put(None)
+        # The garbage collector may end an iterator in one of its own threads.
+        is_reader = threading.get_ident() in self._running
+        try:
+            # In the process of a fork, and when the interpreter ends, the threads do not run on.
+            while self._running and not (is_reader or sys.is_finalizing() or os.getpid() != self._pid):
+                self._wait()
+        finally:
+            self._is_left = True
+            self._release()
 
-    def release(self) -> None:
-        """Frees the buffers, after the threads have ended: an exception that was raised may refer to them for long."""
-        for buffer in self._buffers:
+    def _release(self) -> None:
+        """Waits for the copies and frees the memory, unless a thread is running: the last one does it then."""
+        if self._running or sys.is_finalizing():
+            return
+        # If this fails too, the error that ended the load is the one to raise.
+        with contextlib.suppress(Exception):
+            self._device.drain()
+        while (buffer := _taken(self._buffers)) is not None:
             buffer.release()
-        self._buffers, self._free, self._filled = [], [], {}
+        # An error that was raised may refer to this object for long.
+        for items in (self.begun, self.copied, self._filled, self._failures):
+            items.clear()
 
-    def _claim(self) -> tuple[int, Buffer] | None:
-        """The next batch and a buffer for it, or None if there is none."""
-        with self._changed:
-            while not (self._is_ended or self._failure is not None or self._next == len(self._batches)):
-                if self._free or self._n_begun < self._n_buffers:
-                    break
-                self._changed.wait()
-            else:
-                return None
-            number = self._next
-            self._next += 1
-            if self._free:
-                return number, self._free.pop()
-            self._n_begun += 1
-        # Other threads read meanwhile: it takes long.
-        buffer = self._device.buffer(self._buffer_len)
-        with self._changed:
-            self._buffers.append(buffer)
-        return number, buffer
+    def _wait(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            self._changed.get(timeout=_TICK)
 
     def _run(self) -> None:
+        # A thread that begins late finds `_is_ended` set, if `end` did not find it in `_running`.
+        self._running.add(threading.get_ident())
+        while not (self._is_ended or self._is_failed) and self._fill():
+            self._changed.put(None)
+        self._running.discard(threading.get_ident())
+        if self._is_left:
+            self._release()
+        self._changed.put(None)
+
+    def _fill(self) -> bool:
+        """Fills a buffer with the next batch; whether there was one and it was read."""
+        claimed = None
         try:
-            while (claimed := self._claim()) is not None:
-                number, buffer = claimed
-                batch = self._batches[number]
-                if batch.hint is not None:
-                    batch.source._will_read(*batch.hint)
-                if batch.length:
-                    batch.source._read_at(batch.offset, buffer.memory[: batch.length], self._stop)
-                with self._changed:
-                    self._filled[number] = buffer
-                    self._changed.notify_all()
+            buffer = self._buffer()
+            if buffer is None or (claimed := _taken(self._unclaimed)) is None:
+                return False
+            number, batch = claimed
+            if batch.hint is not None:
+                batch.source._will_read(*batch.hint)
+            if batch.length:
+                batch.source._read_at(batch.offset, buffer.memory[: batch.length], self._stop)
+            self._filled[number] = buffer
+            return True
         except BaseException as error:
-            with self._changed:
-                if self._failure is None:
-                    self._failure = error
-                self._changed.notify_all()
+            # All batches before this one are claimed, and are copied before the error is raised.
+            self._is_failed = True
+            claimed = claimed or _taken(self._unclaimed)
+            if claimed is not None:
+                self._failures[claimed[0]] = error
+            return False
+
+    def _buffer(self) -> Buffer | None:
+        """A free buffer, or a new one as long as there may be more. None if there is nothing to read."""
+        with contextlib.suppress(queue.Empty):
+            return self._free.get_nowait()
+        length = _taken(self._unallocated) if self._unclaimed else None
+        if length is None:
+            return self._free.get() if self._unclaimed else None
+        # Other threads read meanwhile: it takes long.
+        buffer = self._device.buffer(length)
+        self._buffers.append(buffer)
+        return buffer
+
+
+def _taken(items: deque[_Item]) -> _Item | None:
+    """The first item, which is removed; None if there is none."""
+    with contextlib.suppress(IndexError):
+        return items.popleft()
+    return None
