@@ -66,6 +66,8 @@ mod _native {
     #[pymodule_export]
     use crate::model_tensors::{ModelTensors, format_of_file};
     #[pymodule_export]
+    use crate::options::device_of;
+    #[pymodule_export]
     use crate::pipeline::build_pipeline;
     #[pymodule_export]
     use crate::private::{PrivateRequest, inference_key, private_request};

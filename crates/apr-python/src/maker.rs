@@ -31,11 +31,7 @@ impl Maker {
             return Ok(Self { framework, converter: None, loader: None });
         }
         let module = py.import("apr.safetensors._frameworks")?;
-        let device = match device {
-            Device::Named(name) => name.into_pyobject(py)?.into_any(),
-            Device::Number(number) => number.into_pyobject(py)?.into_any(),
-        };
-        let arguments = (framework.to_string(), device);
+        let arguments = (framework.to_string(), device.to_object(py)?);
         let converter = Some(module.getattr("converter")?.call1(&arguments)?.unbind());
         let loader = module.getattr("loader")?.call1(arguments)?.extract()?;
         Ok(Self { framework, converter, loader })

@@ -103,6 +103,25 @@ impl Device {
     fn is_cpu(&self) -> bool {
         matches!(self, Self::Named(name) if name == "cpu")
     }
+
+    /// The name or the number for Python.
+    pub(crate) fn to_object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match self {
+            Self::Named(name) => name.into_pyobject(py)?.into_any(),
+            Self::Number(number) => number.into_pyobject(py)?.into_any(),
+        })
+    }
+}
+
+/// The name or the number of a device, as `safe_open` understands it: "cuda" and `torch.device("cuda")` are "cuda:0", None is "cpu".
+/// Raises SafetensorError.
+#[pyfunction]
+pub(crate) fn device_of<'py>(
+    framework: &str,
+    device: Option<&Bound<'py, PyAny>>,
+    py: Python<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    Device::from_object(device, Framework::from_name(framework)?)?.to_object(py)
 }
 
 /// Whether this is a `torch.device`, whose text is a name.

@@ -120,10 +120,43 @@ def test_the_cpu_takes_no_pipeline(name: Any, path: Path, device: list[Memory]) 
     assert not device
 
 
-@pytest.mark.parametrize("name", ["meta", torch.device("meta"), 1.5, "cuda:x"])
-def test_unknown_devices(name: Any, path: Path, device: list[Memory]) -> None:
-    with pytest.raises(SafetensorError, match="device .* is invalid"):
-        load_file(path, device=name)
+FORMS = ["cpu", None, "cuda", "cuda:1", torch.device("cuda"), 0, 1, True, "xpu", torch.device("xpu", 1)]
+REFUSED = ["meta", torch.device("meta"), "CUDA", "nope", "cuda:x", "cpu:0", 1.5, -1]
+
+
+@pytest.mark.parametrize("name", [*FORMS, *REFUSED], ids=repr)
+def test_every_call_understands_devices_alike(name: Any, path: Path, device: list[Memory], monkeypatch: pytest.MonkeyPatch) -> None:
+    (path.parent / "shards").mkdir()
+    index = shards(path.parent / "shards")
+    apr.seal(path, path.with_suffix(".sealed"), recipients=RECIPIENT)
+    sealed = apr.open_sealed(path.with_suffix(".sealed"), identity=IDENTITY)
+    moved: list[Any] = []
+    to = torch.Tensor.to
+    monkeypatch.setattr(torch.Tensor, "to", lambda tensor, place: moved.append(place) or to(tensor, "cpu"))
+
+    def result(call: Any) -> Any:
+        device.clear()
+        moved.clear()
+        try:
+            same(call())
+        except SafetensorError as error:
+            return str(error)
+        return [str(made.device) for made in device], {str(place) for place in moved if place != "cpu"}
+
+    calls = {
+        "load_file": lambda: load_file(path, name),
+        "load_file, pinned_bytes": lambda: load_file(path, name, pinned_bytes=1 << 20),
+        "load_file of an index": lambda: load_file(index, name),
+        "load_file of a sealed file": lambda: load_file(sealed, name),
+        "iter_file": lambda: dict(iter_file(path, name)),
+        "safe_open": lambda: safe_open(path, "pt", name).get_tensors(),
+        "open": lambda: apr.open(path, "pt", name).get_tensors(),
+        "open of an index": lambda: apr.open(index, "pt", name).get_tensors(),
+    }
+    results = {label: result(call) for label, call in calls.items()}
+    expected = results["safe_open"]
+    assert isinstance(expected, str) == any(name is refused for refused in REFUSED)
+    assert results == dict.fromkeys(calls, expected)
 
 
 def test_torch_says_that_there_is_no_device(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

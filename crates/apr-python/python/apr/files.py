@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ._native import ModelTensors, RangeFile, SafetensorError, format_of_file, range_file, safe_open, shards
+from ._native import ModelTensors, RangeFile, SafetensorError, device_of, format_of_file, range_file, safe_open, shards
 from ._tables import table
 
 __all__ = ["ModelFiles", "open"]
@@ -35,6 +35,7 @@ class ModelFiles(Mapping[str, Any]):
         fs: Any = None,
         allow_http: bool = False,
     ) -> None:
+        device = device_of(framework, device)
         self._options: dict[str, Any] = {
             "framework": framework,
             "device": device,

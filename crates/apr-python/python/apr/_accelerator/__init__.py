@@ -18,15 +18,19 @@ from ._ring import stream
 __all__ = ["Group", "in_memory", "iterate", "loader"]
 
 
-def loader(device: Any) -> Callable[..., dict[str, Any]] | None:
-    """A function that loads the tensors of an open file into a device, all or those whose names are its second argument; None for a device
-    of torch to which tensors are copied one by one."""
+def loader(device: str | int) -> Callable[..., dict[str, Any]] | None:
+    """A function that loads the tensors of an open file into a device, all or those whose names are its second argument. None if tensors are
+    copied to the device one by one, or are on the CPU.
+
+    Args:
+        device: what `device_of` has returned, as everywhere here.
+    """
     if not _devices.is_pipelined(device):
         return None
     return lambda file, names=None: dict(iterate([(file, names)], device))
 
 
-def iterate(groups: Sequence[Group], device: Any, pinned_bytes: int | None = None) -> Iterator[tuple[str, Any]]:
+def iterate(groups: Sequence[Group], device: str | int, pinned_bytes: int | None = None) -> Iterator[tuple[str, Any]]:
     """Names and tensors of open files, each as soon as it is complete, in the order of the files and in file order.
 
     Args:

@@ -117,23 +117,22 @@ PIPELINED: dict[str, Callable[[Any], Device]] = {"cuda": Cuda}
 """The types of devices that tensors are copied to from pinned memory."""
 
 
-def is_pipelined(device: Any) -> bool:
-    """Whether tensors get to a device of torch from pinned memory."""
+def is_pipelined(device: str | int) -> bool:
+    """Whether tensors are copied to a device of torch from pinned memory."""
     import torch
 
-    # A program may have named a device that this torch does not know: it says so when a tensor is put there.
+    # This torch may not know the name of a device; it raises an error when a tensor is copied there. A number is a device of the default type.
     kind = device.partition(":")[0] if isinstance(device, str) else torch.device(device).type
-    # The bytes of a file are copied as they are.
+    # The bytes of a file are copied without a change.
     return kind in PIPELINED and sys.byteorder == "little"
 
 
-def opened(device: Any) -> Device:
-    """A device for which [`is_pipelined`]; whatever torch raises if there is no such device."""
+def opened(device: str | int) -> Device:
+    """A device for which [`is_pipelined`] is true. Raises torch's error if there is no such device."""
     import torch
 
     found = torch.device(device)
-    # As `safe_open` has it.
-    return PIPELINED[found.type](found if found.index is not None else torch.device(found.type, 0))
+    return PIPELINED[found.type](found)
 
 
 def _memory(tensor: torch.Tensor) -> memoryview:

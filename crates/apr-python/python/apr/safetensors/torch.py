@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from .. import files
-from .._native import SealedFile
+from .._native import SealedFile, device_of
 from . import TensorSpec, deserialize, safe_open, serialize, serialize_file
 from ._frameworks import converter, swapped, torch_dtypes
 
@@ -128,7 +128,8 @@ def iter_file(
     """
     from .. import _accelerator
 
-    is_pipelined = device != "cpu" and _accelerator.loader(device) is not None
+    device = device_of("pt", device)
+    is_pipelined = _accelerator.loader(device) is not None
     if isinstance(filename, SealedFile):
         if is_pipelined:
             yield from _accelerator.iterate([(filename, None)], device, pinned_bytes)
