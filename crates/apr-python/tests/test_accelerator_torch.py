@@ -331,7 +331,7 @@ def test_copies_are_on_a_stream_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
     buffer.memory[:] = bytes(range(8))
     found.copy(buffer, [(tensor, Piece(0, 2, 4, 4)), (tensor, Piece(0, 0, 6, 2))])
     found.drain()
-    assert raw(tensor)[:6] == bytes([6, 7, 4, 5, 6, 7])
+    assert raw(tensor) == bytes([6, 7, 4, 5, 6, 7, 0, 1])
     buffer.release()
     assert buffer.tensor is None
     assert log == [
@@ -370,3 +370,8 @@ def test_two_loads_at_once(path: Path, device: list[Memory]) -> None:
     assert len(found) == len(device) == 4
     for tensors in found:
         same(tensors)
+    found.copy(buffer, [(tensor, Piece(0, 6, 0, 2))])
+        # No tensor is new.
+        ("stream", "side cuda:1"),
+        ("record", "side cuda:1"),
+        ("end stream",),

@@ -70,6 +70,7 @@ class Cuda(Host):
         torch.cuda.init()
         self.name = device
         self._side = torch.cuda.Stream(self.name)
+        self._has_new = False
 
     def buffer(self, length: int) -> Buffer:
         import torch
@@ -78,11 +79,17 @@ class Cuda(Host):
         with torch.cuda.device(self.name):
             return Pinned(torch.empty(length, dtype=torch.uint8, device="cpu", pin_memory=True))
 
+    def tensor(self, place: Place) -> torch.Tensor:
+        self._has_new = True
+        return super().tensor(place)
+
     def copy(self, buffer: Any, copies: Sequence[tuple[torch.Tensor, Piece]]) -> Event:
         import torch
 
-        # The memory of new tensors may be that of others, which work of the current stream still uses.
-        self._side.wait_stream(torch.cuda.current_stream(self.name))
+        if self._has_new:
+            # The allocator may reuse memory that work of the current stream still uses.
+            self._side.wait_stream(torch.cuda.current_stream(self.name))
+            self._has_new = False
         with torch.cuda.stream(self._side):
             for tensor, piece in copies:
                 copy_piece(tensor, buffer, piece)
