@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from memory_device import readers_alive, written
+from memory_device import Source, readers_alive, written
 from range_server import serving
 
 torch = pytest.importorskip("torch")
 
 import apr  # noqa: E402
-from apr._accelerator import _devices  # noqa: E402
+from apr._accelerator import _devices, in_memory  # noqa: E402
 from apr._accelerator._plan import Piece, Place  # noqa: E402
 from apr.safetensors import SafetensorError, safe_open  # noqa: E402
 from apr.safetensors.torch import iter_file, load_file, load_model, save, save_file, save_model  # noqa: E402
@@ -229,6 +229,49 @@ def test_sets_of_shards(where: str, tmp_path: Path, device: list[Memory]) -> Non
 
 
 @pytest.mark.parametrize("where", ["cpu", "cuda"])
+def test_shards_are_in_the_order_of_their_names(where: str, tmp_path: Path, device: list[Memory]) -> None:
+    files = {"one.safetensors": ["c", "a"], "two.safetensors": ["b"]}
+    for file, names in files.items():
+        written(tmp_path / file, {name: ("U8", [1], name.encode()) for name in names})
+    weight_map = {"a": "one.safetensors", "b": "two.safetensors", "c": "one.safetensors"}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+    assert list(load_file(tmp_path, where)) == [name for name, _ in iter_file(tmp_path, where)] == ["c", "a", "b"]
+    with apr.open(tmp_path, "pt", where) as model:
+        assert list(model.get_tensors()) == list(model) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
+def test_a_tensor_that_a_shard_does_not_have(where: str, tmp_path: Path, device: list[Memory]) -> None:
+    index = shards(tmp_path)
+    text = json.loads(index.read_text())
+    text["weight_map"]["ghost"] = "one.safetensors"
+    index.write_text(json.dumps(text))
+    with apr.open(index, "pt", where, check=False) as model, pytest.raises(SafetensorError, match="^File does not contain tensor ghost"):
+        model.get_tensors()
+    assert all(not made.lengths for made in device), "before anything is read"
+
+
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
+@pytest.mark.parametrize("is_sealed", [False, True])
+def test_an_iterator_keeps_no_tensor(is_sealed: bool, where: str, path: Path, device: list[Memory]) -> None:
+    source: Any = path
+    if is_sealed:
+        apr.seal(path, path.with_suffix(".sealed"), recipients=RECIPIENT)
+        source = apr.open_sealed(path.with_suffix(".sealed"), identity=IDENTITY)
+    for name, tensor in (tensors := iter_file(source, where)):
+        alive = weakref.ref(tensor)
+        del tensor
+        assert alive() is None, name
+    assert list(tensors) == []
+
+
+def test_a_remote_sealed_file_on_the_cpu_is_announced() -> None:
+    source = Source([100] * 3, is_local=False)
+    found = {name: raw(tensor) for name, tensor in in_memory(source, "cpu")}
+    assert found == source.expected() and source.hints == [(0, 300)]
+
+
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
 def test_sealed_files(where: str, path: Path, device: list[Memory]) -> None:
     apr.seal(path, path.with_suffix(".sealed"), recipients=RECIPIENT)
     reader = apr.open_sealed(path.with_suffix(".sealed"), identity=IDENTITY)
@@ -330,6 +373,7 @@ def test_copies_are_on_a_stream_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
     tensor = found.tensor(Place("t", "I16", [2, 2], 0, 8))
     buffer.memory[:] = bytes(range(8))
     found.copy(buffer, [(tensor, Piece(0, 2, 4, 4)), (tensor, Piece(0, 0, 6, 2))])
+    found.copy(buffer, [(tensor, Piece(0, 6, 0, 2))])
     found.drain()
     assert raw(tensor) == bytes([6, 7, 4, 5, 6, 7, 0, 1])
     buffer.release()
@@ -341,6 +385,10 @@ def test_copies_are_on_a_stream_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
         ("end device",),
         ("empty", "cuda:1", False),
         ("wait", "side cuda:1", "current cuda:1"),
+        ("stream", "side cuda:1"),
+        ("record", "side cuda:1"),
+        ("end stream",),
+        # No tensor is new.
         ("stream", "side cuda:1"),
         ("record", "side cuda:1"),
         ("end stream",),
@@ -370,8 +418,3 @@ def test_two_loads_at_once(path: Path, device: list[Memory]) -> None:
     assert len(found) == len(device) == 4
     for tensors in found:
         same(tensors)
-    found.copy(buffer, [(tensor, Piece(0, 6, 0, 2))])
-        # No tensor is new.
-        ("stream", "side cuda:1"),
-        ("record", "side cuda:1"),
-        ("end stream",),

@@ -12,10 +12,10 @@ from typing import Any
 
 from . import _devices
 from ._limits import limits
-from ._plan import Group, plan
+from ._plan import Group, chosen, extent, plan
 from ._ring import stream
 
-__all__ = ["Group", "in_memory", "iterate", "loader"]
+__all__ = ["Group", "chosen", "in_memory", "iterate", "loader"]
 
 
 def loader(device: str | int) -> Callable[..., dict[str, Any]] | None:
@@ -34,13 +34,14 @@ def iterate(groups: Sequence[Group], device: str | int, pinned_bytes: int | None
     """Names and tensors of open files, each as soon as it is complete, in the order of the files and in file order.
 
     Args:
-        groups: open files of safetensors or sealed ones, each with the names of the tensors to load, or None for all.
+        groups: open safetensors or sealed files, each with the names of the tensors to load, or None for all.
         device: for which [`loader`] is not None.
         pinned_bytes: the most pinned memory.
 
     Raises:
         ValueError: too little pinned memory.
-        SafetensorError, AprError, OSError: what reading the files raises, or torch does not have an element type.
+        SafetensorError: a file has no tensor of a name, or torch does not have an element type.
+        SafetensorError, AprError, OSError: what reading the files raises.
         RuntimeError: what torch raises.
     """
     bounds = limits(pinned_bytes)
@@ -52,11 +53,13 @@ def iterate(groups: Sequence[Group], device: str | int, pinned_bytes: int | None
         yield from tensors
 
 
-def in_memory(file: Any) -> Iterator[tuple[str, Any]]:
-    """Names and tensors of an open file on the CPU, each read into memory of its own, in file order."""
+def in_memory(file: Any, device: str | int) -> Iterator[tuple[str, Any]]:
+    """Names and tensors of an open file, each read into memory of its own and then copied to the device, in file order."""
     host = _devices.Host()
-    places, _ = plan([(file, None)], 1 << 62)
+    places = chosen(file, None)
     for place in places:
         host.check(place)
+    if places and not file._is_local:
+        file._will_read(*extent(places))
     for place in places:
-        yield place.name, host.read(place, file._read_at)
+        yield place.name, host.read(place, file._read_at).to(device)

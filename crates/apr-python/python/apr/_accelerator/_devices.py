@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Host:
-    """Main memory: what the devices of torch have in common."""
+    """Main memory, and the methods that all devices of torch share."""
 
     name: Any = "cpu"
 
@@ -26,7 +26,7 @@ class Host:
         self._dtypes = torch_dtypes()
 
     def check(self, place: Place) -> None:
-        # Of other types, such as blocks in sealed files, there are the bytes.
+        # Tensors of types that no framework has, such as blocks of GGUF in sealed files, become their bytes.
         if place.dtype not in self._dtypes and is_element(place.dtype):
             raise SafetensorError(f"Dtype not understood: {place.dtype}")
         self._layout(place)
@@ -38,7 +38,7 @@ class Host:
         return torch.empty(shape, dtype=dtype, device=self.name)
 
     def read(self, place: Place, read_at: Callable[[int, memoryview], None]) -> torch.Tensor:
-        """A tensor in main memory with what is read of it."""
+        """A tensor in main memory, filled by `read_at`."""
         tensor = self.tensor(place)
         memory = _memory(tensor)
         if memory:
@@ -48,7 +48,7 @@ class Host:
         return tensor
 
     def _layout(self, place: Place) -> tuple[torch.dtype, list[int]]:
-        """Element type and shape for torch; of what it does not have, those of the bytes."""
+        """Element type and shape for torch: those of the bytes if torch does not have the type."""
         import torch
 
         dtype, shape, length = self._dtypes.get(place.dtype), place.shape, place.end - place.begin
@@ -60,13 +60,13 @@ class Host:
 
 
 class Cuda(Host):
-    """A GPU, of ROCm too: copies are on a stream of their own."""
+    """A GPU of CUDA or ROCm. Copies are made on a separate stream."""
 
     def __init__(self, device: torch.device) -> None:
         import torch
 
         super().__init__()
-        # Torch says what is missing.
+        # Raises torch's own error if there is no GPU.
         torch.cuda.init()
         self.name = device
         self._side = torch.cuda.Stream(self.name)
@@ -75,7 +75,7 @@ class Cuda(Host):
     def buffer(self, length: int) -> Buffer:
         import torch
 
-        # Each thread has a device of its own, and pinning memory would begin to use it.
+        # Torch has a current device for each thread, and pinning memory initializes it.
         with torch.cuda.device(self.name):
             return Pinned(torch.empty(length, dtype=torch.uint8, device="cpu", pin_memory=True))
 
@@ -100,7 +100,7 @@ class Cuda(Host):
 
 
 class Pinned:
-    """A buffer of torch."""
+    """A buffer of pinned memory, allocated by torch."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor: torch.Tensor | None = tensor

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from .._native import SafetensorError
+
 _GAP = 64 << 10
-"""Bytes between two tensors that are read with them: less work than another read."""
+"""Most bytes between two tensors that are read with them, because that takes less time than another read."""
 
 
 class Source(Protocol):
@@ -23,7 +25,7 @@ class Source(Protocol):
         """Fills the buffer with the bytes from `offset` on."""
 
     def _will_read(self, begin: int, end: int) -> None:
-        """Says what will be read."""
+        """Announces which bytes will be read."""
 
 
 Group = tuple[Source, Collection[str] | None]
@@ -53,16 +55,35 @@ class Piece(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What is read into a buffer at once: a range of a file."""
+    """A range of a file that is read into one buffer."""
 
     source: Source
     offset: int
     length: int
     pieces: list[Piece]
     complete: list[int]
-    """The tensors of which no byte comes later, by their index in the plan."""
+    """The tensors that have no bytes in later batches, by their index in the plan."""
     hint: tuple[int, int] | None
-    """All that will be read of a file that is not local, with its first batch."""
+    """In the first batch of a file that is not local: the range that will be read of it."""
+
+
+def chosen(source: Source, names: Collection[str] | None) -> list[Place]:
+    """The tensors with these names, or all, in file order.
+
+    Raises:
+        SafetensorError: the file has no tensor of one of the names.
+    """
+    places = {place[0]: Place(*place) for place in source._places()}
+    for name in names or ():
+        if name not in places:
+            raise SafetensorError(f"File does not contain tensor {name}")
+    found = places.values() if names is None else [places[name] for name in dict.fromkeys(names)]
+    return sorted(found, key=lambda place: (place.begin, place.end))
+
+
+def extent(places: Sequence[Place]) -> tuple[int, int]:
+    """The range of a file that has all bytes of tensors in file order."""
+    return places[0].begin, max(place.end for place in places)
 
 
 def plan(groups: Sequence[Group], buffer_len: int) -> tuple[list[Place], list[Batch]]:
@@ -70,9 +91,7 @@ def plan(groups: Sequence[Group], buffer_len: int) -> tuple[list[Place], list[Ba
     places: list[Place] = []
     batches: list[Batch] = []
     for source, names in groups:
-        wanted = None if names is None else frozenset(names)
-        found = [Place(*place) for place in source._places() if wanted is None or place[0] in wanted]
-        found.sort(key=lambda place: (place.begin, place.end))
+        found = chosen(source, names)
         batches += _of_file(source, found, len(places), buffer_len)
         places += found
     return places, batches
@@ -103,5 +122,5 @@ def _of_file(source: Source, places: list[Place], first: int, buffer_len: int) -
         complete.append(number)
     flush()
     if batches and not source._is_local:
-        batches[0] = batches[0]._replace(hint=(places[0].begin, max(place.end for place in places)))
+        batches[0] = batches[0]._replace(hint=extent(places))
     return batches

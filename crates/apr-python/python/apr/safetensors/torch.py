@@ -89,7 +89,7 @@ def load_file(
     backend: str = "mmap",
     pinned_bytes: int | None = None,
 ) -> dict[str, torch.Tensor]:
-    """The tensors of a file, of a set of shards, or of a sealed file, in file order.
+    """The tensors of a file, of a set of shards, or of a sealed file, in file order; shards in the order of their names.
 
     Into the memory of a GPU (`"cuda"`), they are copied from pinned memory while threads read further ones. See `docs/accelerator.md`.
 
@@ -118,13 +118,15 @@ def iter_file(
     backend: str = "mmap",
     pinned_bytes: int | None = None,
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """Names and tensors as [`load_file`] gives them, each as soon as it is complete, in file order. None is kept here.
+    """Yields the names and tensors of [`load_file`], each as soon as it is complete, in the same order.
+
+    The iterator keeps no tensor that it has yielded, except those of files of other formats than safetensors, which may share memory.
 
     Args:
         filename, device, backend, pinned_bytes: as for [`load_file`].
 
     Raises:
-        Exception: as for [`load_file`], also after some tensors.
+        Exception: as for [`load_file`], after the tensors before the error.
     """
     from .. import _accelerator
 
@@ -134,20 +136,21 @@ def iter_file(
         if is_pipelined:
             yield from _accelerator.iterate([(filename, None)], device, pinned_bytes)
         else:
-            for name, tensor in _accelerator.in_memory(filename):
-                yield name, tensor.to(device)
+            yield from _accelerator.in_memory(filename, device)
         return
     opened = files.open if _is_set(filename) else safe_open
     with opened(filename, "pt", device, backend=backend) as file:
         is_other = isinstance(file, files.ModelFiles) and file.format != "safetensors"
         if is_other:
             yield from file.get_tensors().items()
-        elif is_pipelined:
-            groups = file._groups() if isinstance(file, files.ModelFiles) else [(file, None)]
+            return
+        groups = file._groups() if isinstance(file, files.ModelFiles) else [(file, None)]
+        if is_pipelined:
             yield from _accelerator.iterate(groups, device, pinned_bytes)
         else:
-            for name in file:
-                yield name, file[name]
+            found = [(source, place.name) for source, names in groups for place in _accelerator.chosen(source, names)]
+            for source, name in found:
+                yield name, source.get_tensor(name)
 
 
 def _is_set(filename: Any) -> bool:
