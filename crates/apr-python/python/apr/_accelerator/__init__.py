@@ -1,4 +1,4 @@
-"""Tensors of files into the memory of an accelerator: threads that read, buffers of pinned memory, copies on a stream of their own.
+"""Loads tensors of files into the memory of an accelerator: threads read into buffers of pinned memory, which are copied on a separate stream.
 
 `docs/accelerator.md` specifies it. `_plan` divides files into ranges of a buffer's length, `_limits` says how many buffers and threads there
 are, `_ring` reads and copies, `_devices` has the devices of torch.

@@ -1,4 +1,4 @@
-"""How much memory and how many threads a load takes."""
+"""How much pinned memory and how many threads a load uses."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import os
 from typing import NamedTuple
 
 BUFFER_LEN = 16 << 20
-"""Length of a buffer: its copy takes much longer than the calls of Python for it."""
+"""Length of a buffer. Its copy takes much longer than the Python code for it."""
 
 PINNED_BYTES = 256 << 20
 """Pinned memory of a load by default."""
 
 VARIABLE = "APR_PINNED_BYTES"
-"""The environment variable with another default."""
+"""The environment variable that replaces this default."""
 
 _LEAST = 8 << 10
 _MOST_READERS = 16
 
 
 class Limits(NamedTuple):
-    """What a load takes at most."""
+    """The most memory and threads of a load."""
 
     buffer_len: int
     n_buffers: int
@@ -27,16 +27,16 @@ class Limits(NamedTuple):
 
 
 def limits(pinned_bytes: int | None = None) -> Limits:
-    """The ring that fits into so many bytes.
+    """The limits for a number of bytes of pinned memory.
 
     Raises:
-        ValueError: less than 8 KiB, or the variable of the environment is no number.
+        ValueError: less than 8 KiB, or the environment variable is not a number.
     """
     if pinned_bytes is None:
         pinned_bytes = _of_environment()
     if pinned_bytes < _LEAST:
         raise ValueError(f"pinned_bytes is {pinned_bytes}: a load needs at least {_LEAST} bytes of pinned memory")
-    # At least two: one is filled while the other is copied. A power of two, because torch rounds lengths of pinned memory up to one.
+    # At least two buffers: one is filled while the other is copied. Torch rounds lengths of pinned memory up to a power of two.
     buffer_len = min(BUFFER_LEN, 1 << ((pinned_bytes // 2).bit_length() - 1))
     n_buffers = pinned_bytes // buffer_len
     return Limits(buffer_len, n_buffers, min(n_buffers, _processors(), _MOST_READERS))
@@ -53,7 +53,7 @@ def _of_environment() -> int:
 
 
 def _processors() -> int:
-    """Those that the process may use."""
+    """The number of processors that the process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

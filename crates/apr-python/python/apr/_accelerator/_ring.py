@@ -1,4 +1,4 @@
-"""Reader threads, the ring of buffers between them and the copies, and the copies.
+"""Reader threads fill a ring of buffers; the calling thread copies them to the device.
 
 A signal or the garbage collector can interrupt the code here between any two steps, so no thread takes a lock of Python's `threading`: an
 interrupt in `Condition.wait` or `Thread.start` can leave it locked. What threads share are queues, dicts and sets, each changed by single calls.
@@ -32,7 +32,7 @@ class Buffer(Protocol):
     memory: memoryview
 
     def release(self) -> None:
-        """Frees it. Nothing uses it any more."""
+        """Frees the memory. It is called when no read and no copy uses it."""
 
 
 class Event(Protocol):
@@ -52,13 +52,13 @@ class Device(Protocol):
         """Raises SafetensorError if it has no such tensors."""
 
     def buffer(self, length: int) -> Buffer:
-        """New memory for reads. Several threads call it at once."""
+        """Allocates a buffer. Several threads call it at once."""
 
     def tensor(self, place: Place) -> Any:
         """A new tensor; its content is unspecified."""
 
     def copy(self, buffer: Buffer, copies: Sequence[tuple[Any, Piece]]) -> Event:
-        """Begins to copy pieces of a buffer into tensors, and gives the event that follows these copies."""
+        """Begins to copy pieces of a buffer into tensors. Returns the event that follows these copies."""
 
     def drain(self) -> None:
         """Waits for the copies that have begun."""
@@ -174,7 +174,7 @@ class _Readers:
         return self._filled.pop(number)
 
     def give_back(self, buffer: Buffer) -> None:
-        """A buffer that may be filled again."""
+        """Lets a buffer be filled again."""
         self._free.put(buffer)
 
     def end(self) -> None:
@@ -250,7 +250,7 @@ class _Readers:
         length = _taken(self._unallocated) if self._unclaimed else None
         if length is None:
             return self._free.get() if self._unclaimed else None
-        # Other threads read meanwhile: it takes long.
+        # It takes long, and other threads can read meanwhile.
         buffer = self._device.buffer(length)
         self._buffers.append(buffer)
         return buffer
