@@ -32,7 +32,7 @@ class Buffer(Protocol):
     memory: memoryview
 
     def release(self) -> None:
-        """Frees the memory. It is called when no read and no copy uses it."""
+        """Frees the memory. It is called when no read and no copy uses it, and again if an interrupt has ended it."""
 
 
 class Event(Protocol):
@@ -83,7 +83,7 @@ def stream(
     readers = _Readers(device, batches, limits)
     interrupts: list[BaseException] = []
     try:
-        # In a function of its own: an interrupt at the end of a loop's body skips a `finally` of the same function in Python 3.12 and 3.13.
+        # The loops are in another function: in Python 3.12 and 3.13, an interrupt at the end of a loop's body skips a `finally` around it.
         yield from _copies(device, places, batches, readers)
     finally:
         while True:
@@ -132,7 +132,7 @@ class _Readers:
 
     def __init__(self, device: Device, batches: Sequence[Batch], limits: Limits) -> None:
         self.begun: dict[int, Any] = {}
-        """Tensors that copies write to, and complete ones that are not yielded yet."""
+        """Tensors that have begun and are not yielded yet, by their index in the plan."""
         self.copied: deque[_Copied] = deque()
         self._device = device
         is_local = all(batch.source._is_local for batch in batches)
@@ -142,7 +142,7 @@ class _Readers:
         longest = max((batch.length for batch in batches), default=0)
         buffer_len = min(limits.buffer_len, 1 << max(longest - 1, 0).bit_length())
         self._unallocated = deque([buffer_len] * min(limits.n_buffers, len(batches)))
-        self._buffers: deque[Buffer] = deque()
+        self._buffers: list[Buffer] = []
         self._free: queue.SimpleQueue[Buffer | None] = queue.SimpleQueue()
         self._filled: dict[int, Buffer] = {}
         self._failures: dict[int, BaseException] = {}
@@ -156,7 +156,7 @@ class _Readers:
 
     def start(self) -> None:
         for _ in range(self._n_readers):
-            # A single call, unlike `threading.Thread.start`. A program can end although an iterator is not exhausted.
+            # Not `Thread.start`, which waits. These threads do not keep a program from ending.
             _thread.start_new_thread(self._run, ())
 
     def filled(self, number: int, *, wait: bool) -> Buffer | None:
@@ -184,14 +184,14 @@ class _Readers:
         self._stop.set()
         for _ in range(self._n_readers):
             self._free.put(None)
-        # The garbage collector may end an iterator in one of its own threads.
+        # The garbage collector may end an iterator in one of its own threads, which cannot wait for itself.
         is_reader = threading.get_ident() in self._running
         try:
-            # In the process of a fork, and when the interpreter ends, the threads do not run on.
+            # In a forked process, and while the interpreter ends, the threads do not continue.
             while self._running and not (is_reader or sys.is_finalizing() or os.getpid() != self._pid):
                 self._wait()
         finally:
-            self._is_left = True
+            self._is_left = bool(self._running)
             self._release()
 
     def _release(self) -> None:
@@ -201,10 +201,10 @@ class _Readers:
         # If this fails too, the error that ended the load is the one to raise.
         with contextlib.suppress(Exception):
             self._device.drain()
-        while (buffer := _taken(self._buffers)) is not None:
+        for buffer in self._buffers:
             buffer.release()
         # An error that was raised may refer to this object for long.
-        for items in (self.begun, self.copied, self._filled, self._failures):
+        for items in (self.begun, self.copied, self._buffers, self._filled, self._failures):
             items.clear()
 
     def _wait(self) -> None:
@@ -212,7 +212,7 @@ class _Readers:
             self._changed.get(timeout=_TICK)
 
     def _run(self) -> None:
-        # A thread that begins late finds `_is_ended` set, if `end` did not find it in `_running`.
+        # If `end` has not found a thread here, the thread finds `_is_ended` set.
         self._running.add(threading.get_ident())
         while not (self._is_ended or self._is_failed) and self._fill():
             self._changed.put(None)
@@ -222,7 +222,7 @@ class _Readers:
         self._changed.put(None)
 
     def _fill(self) -> bool:
-        """Fills a buffer with the next batch; whether there was one and it was read."""
+        """Fills a buffer with the next batch. Returns whether there was one and it was read."""
         claimed = None
         try:
             buffer = self._buffer()
@@ -244,7 +244,7 @@ class _Readers:
             return False
 
     def _buffer(self) -> Buffer | None:
-        """A free buffer, or a new one as long as there may be more. None if there is nothing to read."""
+        """A free buffer, or a new one while there are fewer than the limit. None if there is nothing more to read."""
         with contextlib.suppress(queue.Empty):
             return self._free.get_nowait()
         length = _taken(self._unallocated) if self._unclaimed else None
