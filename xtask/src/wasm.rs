@@ -26,6 +26,9 @@ const PROPOSALS: [&str; 7] = [
 /// changes, which saves another 0.3%.
 const INLINING: [&str; 3] = ["-ocimfs", "30", "--converge"];
 
+/// Functions of one crate beside each other: they repeat each other more than those of others. Saves 1.2% after `gzip`.
+const ORDER: &str = "--reorder-functions-by-name";
+
 /// One of the package's modules.
 struct Module {
     name: &'static str,
@@ -174,7 +177,8 @@ impl Place {
         let mut optimize = command(session, "node", &[]);
         optimize.arg(self.tools.join("node_modules/binaryen/bin/wasm-opt")).arg("-Oz");
         optimize.args(INLINING).args(PROPOSALS).args(module.has_simd.then_some("--enable-simd"));
-        optimize.args(["--strip-debug", "--strip-producers", "--strip-target-features"]);
+        // The order by name before the names go.
+        optimize.args([ORDER, "--strip-debug", "--strip-producers", "--strip-target-features"]);
         // It takes half a minute of a core: once for the same module, by the same words.
         let failed = |error: std::io::Error| Failure::from(format!("{}: {error}", to.display()));
         let mut wanted = fs::read(raw).map_err(failed)?;
