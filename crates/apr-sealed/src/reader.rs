@@ -327,18 +327,16 @@ impl<R> fmt::Debug for SealedReader<'_, R> {
 /// and each chunk that is comes out of leaves that were verified. The length of the message is that of the signed header.
 fn open_message(source: &impl ReadAt, header: &SealedHeader, key: &FileKey) -> Result<ChunkedMessage, Error> {
     let context = header.context(PAYLOAD);
-    let payload = header.stored_payload(source)?;
+    let payload = Stored::AsIs(header.stored_payload(source)?);
     let len = payload.total_len();
     payload.will_read(len.saturating_sub(LAST_CHUNK_MAX)..len);
-    match ChunkedReader::open(payload, key, &context) {
-        Ok(reader) => Ok(reader.message()),
-        // Of a signed file, the hashes tell whether they were changed.
-        Err(error) if header.is_signed() && matches!(error.kind(), CryptoErrorKind::Open) => {
-            ChunkedReader::open(Stored::new(source, header)?, key, &context).map(|reader| reader.message())
-        }
-        Err(error) => Err(error),
+    let mut opened = ChunkedReader::open(payload, key, &context);
+    if header.is_signed() && opened.as_ref().is_err_and(|error| matches!(error.kind(), CryptoErrorKind::Open))
+    {
+        // The hashes tell whether they were changed.
+        opened = ChunkedReader::open(Stored::new(source, header)?, key, &context);
     }
-    .map_err(hide)
+    opened.map(|reader| reader.message()).map_err(hide)
 }
 
 /// The file key and the place of the stanza it came out of; none for a file that is not encrypted.
