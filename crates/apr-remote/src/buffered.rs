@@ -319,11 +319,22 @@ impl<S: SharedSource + 'static> ReadAt for Buffered<S> {
         let Some(Together { pool, .. }) = &self.shared else { return };
         let mut held = self.held();
         let start = held.end_from(range.start);
-        let range = start..range.end.min(self.total_len());
+        let mut range = start..range.end.min(self.total_len());
         if range.is_empty() || held.pieces.as_ref().is_some_and(|pieces| pieces.shared().go_on(&range)) {
             return;
         }
         if range.end - range.start < HINTED_MIN {
+            // Ranges that touch each other are one request.
+            held.exact.retain(|other| {
+                let both = other.start.min(range.start)..other.end.max(range.end);
+                let is_one = other.start <= range.end
+                    && range.start <= other.end
+                    && both.end - both.start < HINTED_MIN;
+                if is_one {
+                    range = both;
+                }
+                !is_one
+            });
             held.exact.push_front(range);
             held.exact.truncate(EXACT_MAX);
         } else {
