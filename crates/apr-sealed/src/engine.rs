@@ -351,7 +351,9 @@ impl<'k> Engine<'k> {
             bytes.extend_from_slice(&slot::empty(self.fixed.slot_len));
         }
         bytes.extend_from_slice(&self.directory);
+        let upper_len = bytes.len() as u64 + (self.places.upper.end - self.places.upper.start);
         bytes.extend(tree.into_iter().flat_map(|(_, upper)| upper));
+        debug_assert_eq!(bytes.len() as u64, upper_len, "the tree has the level that its length promises");
         bytes.resize(self.places.payload.start as usize, 0);
         Ok(bytes)
     }

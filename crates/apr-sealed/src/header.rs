@@ -154,8 +154,8 @@ impl SealedHeader {
     fn parse_upper(&self) -> Result<Option<UpperHashes>, Error> {
         let (Some(root), true) = (&self.root, self.fixed.has_upper) else { return Ok(None) };
         let upper = UpperHashes::from_bytes(root, self.part(&self.places.upper));
-        let what = "upper hashes of another tree than the payload's";
-        upper.map(Some).map_err(|_| ErrorKind::Header { what }.at(self.places.upper.start))
+        // One of the two was changed.
+        upper.map(Some).map_err(|_| ErrorKind::SignatureInvalid.at(self.places.upper.start))
     }
 
     /// With which algorithms the file is encrypted, if it is.

@@ -321,21 +321,14 @@ impl<R> fmt::Debug for SealedReader<'_, R> {
     }
 }
 
-/// Opens the message of the payload: its head and its last chunk, which are authentic under the file key.
-///
-/// They are not compared with the tree of a signed file, whose hashes for them would have to be read: no byte of them is handed out,
-/// and each chunk that is comes out of leaves that were verified. The length of the message is that of the signed header.
+/// Opens the message of the payload: its head, which selects the key of all chunks, and its last chunk. Of a signed file, both are compared
+/// with the tree first: whoever has the file key could make others.
 fn open_message(source: &impl ReadAt, header: &SealedHeader, key: &FileKey) -> Result<ChunkedMessage, Error> {
-    let context = header.context(PAYLOAD);
-    let payload = Stored::AsIs(header.stored_payload(source)?);
-    let len = payload.total_len();
-    payload.will_read(len.saturating_sub(LAST_CHUNK_MAX)..len);
-    let mut opened = ChunkedReader::open(payload, key, &context);
-    if header.is_signed() && opened.as_ref().is_err_and(|error| matches!(error.kind(), CryptoErrorKind::Open))
-    {
-        // The hashes tell whether they were changed.
-        opened = ChunkedReader::open(Stored::new(source, header)?, key, &context);
-    }
+    let stored = Stored::new(source, header)?;
+    let len = stored.total_len();
+    stored.will_read(0..len.min(1));
+    stored.will_read(len.saturating_sub(LAST_CHUNK_MAX)..len);
+    let opened = ChunkedReader::open(stored, key, &header.context(PAYLOAD));
     opened.map(|reader| reader.message()).map_err(hide)
 }
 
