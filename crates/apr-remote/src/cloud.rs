@@ -117,17 +117,29 @@ impl Store {
                     .with_retry(retry)
                     .with_http_connector(connector);
                 let given = |key| builder.get_config_value(&key);
-                // A shared access signature cannot sign a URL: it is one. A key goes before it, as for `object_store`.
+                let is_set = |key| is_true(given(key));
+                // Servers whose addresses `object_store` makes by rules of its own.
+                if is_set(AzureConfigKey::UseEmulator) || is_set(AzureConfigKey::UseFabricEndpoint) {
+                    return Err(settings.into());
+                }
+                let is_public = is_set(AzureConfigKey::SkipSignature);
+                // It cannot sign a URL: it is one. `object_store` takes every other credential before it.
+                let others = [
+                    AzureConfigKey::AccessKey,
+                    AzureConfigKey::Token,
+                    AzureConfigKey::ClientSecret,
+                    AzureConfigKey::FederatedTokenFile,
+                ];
                 let query = given(AzureConfigKey::SasKey)
-                    .filter(|_| given(AzureConfigKey::AccessKey).is_none())
+                    .filter(|_| !is_public && others.into_iter().all(|other| given(other).is_none()))
                     .map(|token| sas_query(&token));
-                let is_given = query.is_some() || is_true(given(AzureConfigKey::SkipSignature));
+                let is_given = is_public || query.is_some();
                 let base = given(AzureConfigKey::Endpoint).or_else(|| {
                     let account = given(AzureConfigKey::AccountName)?;
                     Some(format!("https://{account}.blob.core.windows.net"))
                 });
-                // What is wrong with a signature would show a part of it.
-                let failed = |error| if is_given { Error::from(settings.clone()) } else { caused(error) };
+                // What is wrong with a key or a signature would show a part of it.
+                let failed = |_| Error::from(settings.clone());
                 let store = Arc::new(builder.build().map_err(failed)?);
                 let access = if is_given {
                     let base = base.ok_or_else(|| Error::from(settings.clone()))?;
@@ -230,8 +242,11 @@ fn sas_query(token: &str) -> Zeroizing<String> {
     Zeroizing::new(token.trim().trim_start_matches('?').replace('+', "%2B"))
 }
 
+/// As `object_store` reads it.
 fn is_true(value: Option<String>) -> bool {
-    value.is_some_and(|value| value.eq_ignore_ascii_case("true") || value == "1")
+    value.is_some_and(|value| {
+        ["1", "true", "on", "yes", "y"].iter().any(|word| value.eq_ignore_ascii_case(word))
+    })
 }
 
 /// The key as `object_store` takes it.

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
-use core::mem;
+use core::{fmt, mem};
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -29,7 +29,6 @@ const AT_ONCE: usize = 4;
 /// An object that is being written. It appears when [`finish`](Self::finish) succeeds, as a whole; when this is dropped before, nothing does.
 ///
 /// At most 5 parts of 8 MiB are in memory, of objects of more than 78 GiB longer ones: 4 are sent at once.
-#[derive(Debug)]
 pub struct Upload {
     store: Arc<Store>,
     path: Path,
@@ -44,6 +43,15 @@ pub struct Upload {
     /// Whether something of it is missing.
     is_broken: bool,
     aborter: Aborter,
+}
+
+impl fmt::Debug for Upload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, expected, written, .. } = self;
+        let mut shown = f.debug_struct("Upload");
+        shown.field("path", path).field("expected", expected).field("written", written);
+        shown.finish_non_exhaustive()
+    }
 }
 
 /// Aborts an upload, from any thread.
