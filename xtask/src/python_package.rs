@@ -35,12 +35,11 @@ const TESTERS: Packages = Packages {
         "numpy",
         "ml_dtypes",
         "pytest",
-        "pytest-xdist",
         "fsspec",
         "gguf==0.19.0",
         "nanoarrow==0.9.0",
     ],
-    check: "import importlib.metadata as m, numpy, ml_dtypes, nanoarrow, pytest, xdist, fsspec; \
+    check: "import importlib.metadata as m, numpy, ml_dtypes, nanoarrow, pytest, fsspec; \
             assert (m.version('safetensors'), m.version('gguf')) == ('0.8.0', '0.19.0')",
     variables: &[],
 };
@@ -242,8 +241,6 @@ fn test_environment(session: &Session, fresh: &Path) -> Result<(PathBuf, Missing
 fn with_numpy(session: &mut Session, folder: &Path, python: &Path, upstream: Option<&Path>) -> Outcome {
     example(session, python, folder)?;
     let ours = pytest(session, python, &["tests"], |command| {
-        // The modules on all cores, each in one process.
-        command.args(["--numprocesses=auto", "--dist=loadfile"]);
         command.current_dir(session.root().join(FOLDER));
     });
     close(session, "our tests", ours)?;
