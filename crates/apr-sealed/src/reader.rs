@@ -322,7 +322,7 @@ impl<R> fmt::Debug for SealedReader<'_, R> {
 }
 
 /// Opens the message of the payload: its head, which selects the key of all chunks, and its last chunk. Of a signed file, both are compared
-/// with the tree first: whoever has the file key could make others.
+/// with the tree first: anyone who has the file key could make others.
 fn open_message(source: &impl ReadAt, header: &SealedHeader, key: &FileKey) -> Result<ChunkedMessage, Error> {
     let stored = Stored::new(source, header)?;
     let len = stored.total_len();
