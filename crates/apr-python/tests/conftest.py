@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,17 @@ VECTORS = Path(__file__).parents[2] / "conformance" / "vectors"
 def vectors() -> Path:
     """The folder of the conformance vectors."""
     return VECTORS
+
+
+@pytest.fixture
+def interrupts() -> Iterator[Callable[[], None]]:
+    """A function that sends SIGINT to the main thread."""
+    if not hasattr(signal, "pthread_kill"):
+        pytest.skip("needs pthread_kill")
+    # A shell may have started the tests in the background, where SIGINT is ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
 
 
 def sidecars(folder: str) -> list[dict]:

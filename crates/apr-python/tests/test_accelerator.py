@@ -6,7 +6,6 @@ import _thread
 import gc
 import os
 import random
-import signal
 import threading
 import time
 import weakref
@@ -276,17 +275,6 @@ def test_a_thread_that_cannot_be_started_is_an_error(monkeypatch: pytest.MonkeyP
     with pytest.raises(RuntimeError, match="can't start new thread"):
         loaded(device, [(Source([64] * 20), None)], Limits(64, 3, 3))
     check_end(device)
-
-
-@pytest.fixture
-def interrupts():
-    """A function that sends SIGINT to the main thread."""
-    if not hasattr(signal, "pthread_kill"):
-        pytest.skip("needs pthread_kill")
-    # A shell may have started the tests in the background, where SIGINT is ignored.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("is_held", [False, True])

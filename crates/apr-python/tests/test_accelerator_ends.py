@@ -30,16 +30,6 @@ def no_thread_is_left():
     assert readers_alive() == []
 
 
-@pytest.fixture
-def interrupts():
-    """A function that sends SIGINT to the main thread."""
-    if not hasattr(signal, "pthread_kill"):
-        pytest.skip("needs pthread_kill")
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-    signal.signal(signal.SIGINT, before)
-
-
 def until(is_reached: Callable[[], Any]) -> None:
     end = time.monotonic() + 20
     while not is_reached():

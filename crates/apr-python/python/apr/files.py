@@ -10,6 +10,7 @@ from typing import Any
 
 from ._native import ModelTensors, RangeFile, SafetensorError, device_of, format_of_file, range_file, safe_open, shards
 from ._tables import table
+from .safetensors._frameworks import loader
 
 __all__ = ["ModelFiles", "open"]
 
@@ -132,13 +133,11 @@ class ModelFiles(Mapping[str, Any]):
         opened = self._opened.get(self.path)
         if isinstance(opened, ModelTensors):
             return opened.get_tensors(list(self._files))
-        if self._options["device"] != "cpu":
+        if loader(self._options["framework"], self._options["device"]) is not None:
             from . import _accelerator
-            from .safetensors._frameworks import loader
 
-            if loader(self._options["framework"], self._options["device"]) is not None:
-                found = dict(_accelerator.iterate(self._groups(), self._options["device"]))
-                return {name: found[name] for name in self._files}
+            found = dict(_accelerator.iterate(self._groups(), self._options["device"]))
+            return {name: found[name] for name in self._files}
         return {name: self.get_tensor(name) for name in self._files}
 
     def info(self, name: str | None = None) -> dict[str, Any]:
