@@ -75,9 +75,8 @@ fn nightly(session: &Session, tool: &Path, seconds: u64) -> Result<Command, Fail
 
 /// The triple that cargo-fuzz builds for.
 fn nightly_host(session: &Session) -> Result<String, Failure> {
-    let version = stdout_of(&mut command(session, "rustup", &["run", "nightly", "rustc", "-vV"]))?;
-    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.ok_or("rustc -vV does not name its host")?.to_owned())
+    let words = ["run", "nightly", "rustc", "--print", "host-tuple"];
+    Ok(stdout_of(&mut command(session, "rustup", &words))?.trim().to_owned())
 }
 
 /// Splits the arguments into seconds and targets.

@@ -259,7 +259,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "ci",
         run: ci::run,
-        help: "[STEP...]: what .ci/run runs, or these steps of it: most of the above, briefly",
+        help: "[STEP...]  what .ci/run runs, or these steps of it: most of the above, briefly",
     },
 ];
 

@@ -148,30 +148,16 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let job = Job::new(args)?;
     python::require(session)?;
     let folder = session.scratch("python");
-    let fresh = folder.join("fresh");
-    // What the tests need comes over the network while the wheel is built.
-    let (wheel, prepared) = thread::scope(|scope| {
-        let preparing = matches!(job, Job::Tests).then(|| scope.spawn(|| test_environment(session, &fresh)));
-        let wheel = wheel(session, &folder);
-        (wheel, preparing.map(|work| work.join().expect("the work ends without a panic")))
-    });
-    let (wheel, prepared) = (wheel?, prepared.transpose()?);
-    session.close_with(format!("python wheel: {} bytes", len_of(&wheel)?));
     match job {
-        Job::Tests => {
-            let (python, missing) = prepared.ok_or("no environment of the tests")?;
-            missing.into_iter().for_each(|(what, why)| session.skip(what, why));
-            install(session, &python, &wheel)?;
-            let upstream = source_or_skip(session, &folder, &UPSTREAM)?;
-            with_numpy(session, &folder, &python, upstream.as_deref())
-        }
+        Job::Tests => with_numpy(session, &folder),
         Job::Frameworks(chosen) => {
+            let wheel = wheel(session, &folder)?;
             let upstream = source_or_skip(session, &folder, &UPSTREAM)?;
             frameworks::run(session, &folder, &wheel, upstream.as_deref(), &chosen)
         }
         Job::Bench(benches, options) => {
             let place = folder.join("bench");
-            let python = with_wheel(session, &place, &BENCHERS, &wheel)?;
+            let python = with_wheel(session, &place, &BENCHERS, &wheel(session, &folder)?)?;
             for bench in benches {
                 if let Some(packages) = bench.packages
                     && let Err(why) = environment(session, &place, packages)?
@@ -184,10 +170,13 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
             }
             Ok(())
         }
-        Job::Structures => structures::run(session, &folder, &wheel),
+        Job::Structures => {
+            let wheel = wheel(session, &folder)?;
+            structures::run(session, &folder, &wheel)
+        }
         Job::Valgrind => {
             let place = folder.join("valgrind");
-            let python = with_wheel(session, &place, &TESTERS, &wheel)?;
+            let python = with_wheel(session, &place, &TESTERS, &wheel(session, &folder)?)?;
             valgrind::run(session, &folder, &python)
         }
     }
@@ -237,15 +226,25 @@ fn test_environment(session: &Session, fresh: &Path) -> Result<(PathBuf, Missing
     Ok((python, missing))
 }
 
-/// The tests of an installed wheel: the README's example, all of our tests, upstream's tests.
-fn with_numpy(session: &mut Session, folder: &Path, python: &Path, upstream: Option<&Path>) -> Outcome {
-    example(session, python, folder)?;
-    let ours = pytest(session, python, &["tests"], |command| {
+/// A new environment with our wheel: the README's example, all of our tests, upstream's tests.
+fn with_numpy(session: &mut Session, folder: &Path) -> Outcome {
+    let fresh = folder.join("fresh");
+    // What the tests need comes over the network while the wheel is built.
+    let (wheel, prepared) = thread::scope(|scope| {
+        let preparing = scope.spawn(|| test_environment(session, &fresh));
+        (wheel(session, folder), preparing.join().expect("the work ends without a panic"))
+    });
+    let (wheel, (python, missing)) = (wheel?, prepared?);
+    session.close_with(format!("python wheel: {} bytes", len_of(&wheel)?));
+    missing.into_iter().for_each(|(what, why)| session.skip(what, why));
+    install(session, &python, &wheel)?;
+    example(session, &python, folder)?;
+    let ours = pytest(session, &python, &["tests"], |command| {
         command.current_dir(session.root().join(FOLDER));
     });
     close(session, "our tests", ours)?;
-    match upstream {
-        Some(upstream) => judged(session, python, upstream, "numpy", &UPSTREAM_TESTS),
+    match source_or_skip(session, folder, &UPSTREAM)? {
+        Some(upstream) => judged(session, &python, &upstream, "numpy", &UPSTREAM_TESTS),
         None => Ok(()),
     }
 }
