@@ -64,9 +64,9 @@ pub(crate) fn refusal(status: u16, code: Option<&str>, host: &str, bucket: &str)
         (403, _) => ErrorKind::Denied { host, status },
         (404 | 410, _) => ErrorKind::NotFound { host },
         // Another writer is at the same object.
-        (409, "ConditionalRequestConflict" | "OperationAborted") | (400, "InvalidBlockList") => {
-            ErrorKind::GaveUp { host, tries: 1 }
-        }
+        (409, "ConditionalRequestConflict" | "OperationAborted") => ErrorKind::GaveUp { host, tries: 1 },
+        // Of Azure: another upload of the object was completed.
+        (400, "InvalidBlockList") => ErrorKind::Exists,
         (409 | 412, "" | "PreconditionFailed" | "BlobAlreadyExists" | "ConditionNotMet") => ErrorKind::Exists,
         _ => ErrorKind::Status { host, status },
     }
@@ -98,7 +98,7 @@ mod tests {
             (412, "<Code>PreconditionFailed</Code>", "rm-exists"),
             (409, "<Code>ConditionalRequestConflict</Code>", "rm-gave-up"),
             (409, "<Code>BlobAlreadyExists</Code>", "rm-exists"),
-            (400, "<Code>InvalidBlockList</Code>", "rm-gave-up"),
+            (400, "<Code>InvalidBlockList</Code>", "rm-exists"),
             (412, "<Code>LeaseIdMissing</Code>", "rm-status"),
             (418, "", "rm-status"),
         ] {

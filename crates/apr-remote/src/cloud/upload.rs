@@ -240,9 +240,7 @@ impl Upload {
 
     fn complete(&mut self) -> Result<(), Error> {
         let is_checked = self.replace == Replace::Never && self.store.protocol != Protocol::S3;
-        let (store, path) = (Arc::clone(&self.store), self.path.clone());
-        let is_there = || Ok::<bool, Error>(is_checked && store.len(&path)?.is_some());
-        if is_there()? {
+        if is_checked && self.store.len(&self.path)?.is_some() {
             return Err(ErrorKind::Exists.into());
         }
         let gone = || Error::from(ErrorKind::NotFound { host: self.store.bucket.clone() });
@@ -252,8 +250,10 @@ impl Upload {
         let done = self.store.wait(self.store.parts.complete_multipart(&self.path, &id, parts));
         let Err(error) = done else { return Ok(()) };
         self.aborter.state().id = Some(id);
-        // Azure drops the parts of an upload when another one is completed.
-        Err(if matches!(is_there(), Ok(true)) { ErrorKind::Exists.into() } else { error })
+        // Azure drops the parts of an upload when another one is completed: of an object that may be replaced, that is no answer.
+        let is_lost = self.replace == Replace::Always && matches!(error.kind(), ErrorKind::Exists);
+        let again = || ErrorKind::GaveUp { host: self.store.bucket.clone(), tries: 1 };
+        Err(if is_lost { again().into() } else { error })
     }
 }
 
