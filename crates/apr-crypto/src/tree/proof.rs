@@ -153,6 +153,9 @@ impl TreeRoot {
         proof: &[u8],
     ) -> Result<(), Error> {
         let indices = self.leaf_indices(leaves)?;
+        if data.len() as u64 != leaves.end - leaves.start {
+            return Err(ErrorKind::Tree.into());
+        }
         if leaves.is_empty() {
             return Ok(());
         }

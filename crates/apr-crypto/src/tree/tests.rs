@@ -387,6 +387,7 @@ proptest! {
 struct Noted<'b> {
     bytes: &'b [u8],
     read: RefCell<Vec<Range<u64>>>,
+    told: RefCell<Vec<Range<u64>>>,
 }
 
 impl ReadAt for Noted<'_> {
@@ -397,6 +398,10 @@ impl ReadAt for Noted<'_> {
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
         self.read.borrow_mut().push(offset..offset + out.len() as u64);
         self.bytes.read_exact_at(offset, out)
+    }
+
+    fn will_read(&self, range: Range<u64>) {
+        self.told.borrow_mut().push(range);
     }
 }
 
@@ -414,16 +419,25 @@ fn upper_hashes_replace_the_levels_above_them() {
             });
             assert_eq!(upper.len() as u64, root.upper_len());
             let known = UpperHashes::from_bytes(&root, &upper).unwrap();
-            let noted = Noted { bytes: &outboard, read: RefCell::default() };
+            let noted = Noted { bytes: &outboard, read: RefCell::default(), told: RefCell::default() };
             let reader =
                 VerifiedReader::new(root, data.as_slice(), &noted).unwrap().with_upper(&known).unwrap();
             for at in (0..data.len()).step_by(33_333).chain([data.len() - 1]) {
                 let len = 5_000.min(data.len() - at);
                 let mut out = vec![0; len];
                 noted.read.borrow_mut().clear();
+                noted.told.borrow_mut().clear();
+                reader.will_read(at as u64..(at + len) as u64);
                 reader.read_exact_at(at as u64, &mut out).unwrap();
                 assert_eq!(out, data[at..at + len], "{n_leaves} {at}");
-                let read = noted.read.borrow();
+                let (read, told) = (noted.read.borrow(), noted.told.borrow());
+                let is_told = |read: &Range<u64>| {
+                    told.iter().any(|told| told.start <= read.start && read.end <= told.end)
+                };
+                assert!(
+                    !cfg!(feature = "std") || read.iter().all(is_told),
+                    "{n_leaves} {at}: {read:?} {told:?}"
+                );
                 let (first, last) = (read.iter().map(|read| read.start), read.iter().map(|read| read.end));
                 let span = last.max().unwrap_or(0) - first.min().unwrap_or(0);
                 assert!(span <= 3 * 32 * 2 * (2 << 3), "{n_leaves} {at}: {span} bytes");
