@@ -317,6 +317,11 @@ impl SealedHeader {
         self.slot.as_ref().map(|(idx, _, _)| *idx)
     }
 
+    /// Whether the bytes of the directory are still there.
+    pub(crate) fn has_directory(&self) -> bool {
+        self.bytes.len() as u64 >= self.places.directory.end
+    }
+
     /// Gives up the bytes of the directory, which were decoded.
     pub(crate) fn forget_directory(&mut self) {
         self.bytes.truncate(self.places.directory.start as usize);

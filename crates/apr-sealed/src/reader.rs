@@ -63,13 +63,16 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
     ///
     /// # Errors
     ///
-    /// Those of [`open`](Self::open).
+    /// Those of [`open`](Self::open); [`ErrorKind::Directory`] also for the header of another reader, which has given up its directory.
     pub fn with_header(
         source: R,
         mut header: SealedHeader,
         access: &Access<'k>,
         limits: &SealedLimits,
     ) -> Result<Self, Error> {
+        if !header.has_directory() {
+            return Err(ErrorKind::Directory { what: "it is not in a header that was opened before" }.into());
+        }
         let signer = header.verify(access.trust())?;
         let file_key = unlock(&header, access, limits)?.map(|(key, _)| key);
         let (private, plan) = match &file_key {

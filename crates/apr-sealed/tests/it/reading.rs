@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use apr_crypto::{Access, LeafLen, Signer, TreeAlgorithm, Trust, TrustedKeys};
-use apr_sealed::{Part, Plan, SealOptions, SealedReader};
+use apr_sealed::{Part, Plan, SealOptions, SealedHeader, SealedReader};
 use read_at::ReadAt;
 
 use super::{code, content, keys, limits, map, open, read_all, seal};
@@ -111,6 +111,20 @@ fn a_reader_without_names_outlives_its_keys() {
     };
     assert_eq!(reader.signer(), Some(Signer::Trusted(maker, None)));
     assert_eq!(reader.tensor("bias").unwrap(), [1, 2, 3]);
+}
+
+/// A reader has given up the directory in its header.
+#[test]
+fn the_header_of_a_reader_opens_no_other() {
+    let keys = keys();
+    let plan = Plan::new([Part::tensor("bias", "U8", [3], 3)]).unwrap();
+    let file = seal(&plan, &[1, 2, 3], &SealOptions::default().signed_by(&keys.signer));
+    let access = Access::default().with_trust(&keys.verifying);
+    let header = SealedHeader::read(&file, &limits()).unwrap();
+    let reader = SealedReader::with_header(&file, header, &access, &limits()).unwrap();
+    assert_eq!(reader.tensor("bias").unwrap(), [1, 2, 3]);
+    let again = SealedReader::with_header(&file, reader.header().clone(), &access, &limits());
+    assert_eq!(code(again), "ac-sealed-directory");
 }
 
 /// A file of so many leaves that its header has the upper hashes of the tree.
