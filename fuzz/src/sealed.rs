@@ -55,11 +55,13 @@ pub fn make(input: &[u8]) -> Made {
     let leaf_len = LeafLen::new(1 << leaf).unwrap_or(leaf_len);
     let stored_len = |len: usize| if is_encrypted { 56 + len + 16 * (len / 16_384 + 1) } else { len };
     let slot_len: u32 = if is_encrypted { 512 } else { 0 };
+    // Trees of more than 1,024 leaves have one of their levels in the header.
+    let has_upper = is_signed && stored_len(plain.len()).div_ceil(1 << leaf) > 1024;
     let mut fixed = [
         MAGIC.as_slice(),
         &1_u16.to_le_bytes(),
         &u16::from(is_encrypted).to_le_bytes(),
-        &(u32::from(is_signed) | u32::from(is_bound) << 1).to_le_bytes(),
+        &(u32::from(is_signed) | u32::from(is_bound) << 1 | u32::from(has_upper) << 2).to_le_bytes(),
         &[9; 16],
         &(stored_len(plain.len()) as u64).to_le_bytes(),
         &(stored_len(directory.len()) as u64).to_le_bytes(),
@@ -87,12 +89,12 @@ pub fn make(input: &[u8]) -> Made {
     let (stored_directory, payload) = (sealed("directory", &directory), sealed("payload", &plain));
 
     let mut block = [0; 144];
-    let mut outboard = Vec::new();
+    let (mut outboard, mut upper) = (Vec::new(), Vec::new());
     if is_signed {
-        let mut hasher = TreeHasher::new(TreeAlgorithm::Blake3, leaf_len);
+        let mut hasher = TreeHasher::new(TreeAlgorithm::Blake3, leaf_len).with_upper(payload.len() as u64);
         hasher.update(&payload);
-        let (root, hashes) = hasher.finish();
-        outboard = hashes;
+        let root;
+        (root, outboard, upper) = hasher.finish_upper();
         block[..42].copy_from_slice(&root.to_bytes());
         block[48..80].copy_from_slice(&key);
         let hashes = [Sha256::digest(public), Sha256::digest(&stored_directory)].concat();
@@ -115,6 +117,7 @@ pub fn make(input: &[u8]) -> Made {
         }
     }
     file.extend_from_slice(&stored_directory);
+    file.extend_from_slice(&upper);
     file.resize(file.len().next_multiple_of(64), 0);
     file.extend_from_slice(&payload);
     file.extend_from_slice(&outboard);
@@ -142,6 +145,10 @@ fn directory(choices: &mut Choices<'_>, content: &[u8]) -> Vec<u8> {
             false => out.extend_from_slice(&[1, 1, b'a' + idx, 2, b'U', b'8', 1, len, len]),
         }
     }
+    if choices.rarely(6) {
+        // 1 MiB and more, 7 bits at a time, between tensors.
+        out.extend_from_slice(&[0, 0x80 | choices.byte(), 0x80, 0x40]);
+    }
     out
 }
 
@@ -150,11 +157,12 @@ fn payload_len(choices: &mut Choices<'_>, directory: &[u8]) -> usize {
     let (mut rest, mut end) = (directory.get(1..).unwrap_or_default(), 0_usize);
     loop {
         let (skip, len) = match rest {
-            [0, len, ..] => (2, *len),
-            [1, 1, _, 2, _, _, 1, _, len, ..] => (9, *len),
+            [0, low, 0x80, 0x40, ..] => (4, 1 << 20 | usize::from(low & 0x7f)),
+            [0, len, ..] => (2, usize::from(*len)),
+            [1, 1, _, 2, _, _, 1, _, len, ..] => (9, usize::from(*len)),
             _ => break,
         };
-        end = end.next_multiple_of(64) + usize::from(len);
+        end = end.next_multiple_of(64) + len;
         rest = &rest[skip..];
     }
     if choices.rarely(8) { choices.below(256) * 300 } else { end }
