@@ -30,7 +30,7 @@ impl Maker {
         if framework == Framework::Numpy {
             return Ok(Self { framework, converter: None, loader: None });
         }
-        let module = py.import("apr.safetensors._frameworks")?;
+        let module = py.import("apr._frameworks")?;
         let arguments = (framework.to_string(), device.to_object(py)?);
         let converter = Some(module.getattr("converter")?.call1(&arguments)?.unbind());
         let loader = module.getattr("loader")?.call1(arguments)?.extract()?;

@@ -11,7 +11,7 @@ mx = pytest.importorskip("mlx.core")
 
 from apr import structures  # noqa: E402
 from apr.safetensors import SafetensorError, deserialize, safe_open  # noqa: E402
-from apr.safetensors._frameworks import converter  # noqa: E402
+from apr._frameworks import converter  # noqa: E402
 from apr.safetensors.mlx import load, load_file, save, save_file  # noqa: E402
 
 DTYPES = [

@@ -9,6 +9,8 @@ import inspect
 import json
 import pickle
 import pydoc
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +54,13 @@ def parameters_of(stub: ast.FunctionDef) -> list[tuple]:
         for name, kind, default in rows
         if name != "self"
     ]
+
+
+def test_every_name_can_be_the_first_that_is_used():
+    """Modules that import each other work or do not, depending on which of them comes first."""
+    for name in apr.__all__:
+        done = subprocess.run([sys.executable, "-I", "-c", f"import apr; apr.{name}"], capture_output=True, text=True)
+        assert done.returncode == 0, f"{name}\n{done.stderr}"
 
 
 def test_signatures_are_shown_once():

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ._frameworks import loader
 from ._native import ModelTensors, RangeFile, SafetensorError, device_of, format_of_file, range_file, safe_open, shards
 from ._tables import table
-from .safetensors._frameworks import loader
 
 __all__ = ["ModelFiles", "open"]
 

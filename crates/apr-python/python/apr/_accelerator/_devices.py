@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._frameworks import is_element, packed_shape, swapped, torch_dtypes
 from .._native import SafetensorError
-from ..safetensors._frameworks import is_element, packed_shape, swapped, torch_dtypes
 from ._plan import Piece, Place
 from ._ring import Buffer, Device, Event
 

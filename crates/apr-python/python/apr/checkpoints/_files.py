@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from apr._native import array_in
 from apr.safetensors import SafetensorError
-from apr.safetensors._frameworks import converter
+from apr._frameworks import converter
 from apr.structures._read import Reader
 from apr.structures._registry import known_classes
 from apr.structures._schema import SCHEMA_KEY, VERSION, VERSION_KEY, schema_of

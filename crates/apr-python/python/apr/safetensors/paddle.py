@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import paddle
 
+from .._frameworks import converter, numpy_dtype, paddle_dtypes, swapped
 from . import TensorSpec, deserialize, safe_open, serialize, serialize_file
-from ._frameworks import converter, numpy_dtype, paddle_dtypes, swapped
 
 _TYPES: dict[str, paddle.dtype] = paddle_dtypes()
 """The element types of the format as paddle's."""

@@ -16,9 +16,9 @@ from typing import Any
 import torch
 
 from .. import files
+from .._frameworks import converter, swapped, torch_dtypes
 from .._native import SealedFile, device_of
 from . import TensorSpec, deserialize, safe_open, serialize, serialize_file
-from ._frameworks import converter, swapped, torch_dtypes
 
 _TYPES: dict[str, torch.dtype] = torch_dtypes()
 """The element types of the format as torch's, as far as this version of torch has them."""

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import SafetensorError
+from ._native import SafetensorError
 
 Convert = Callable[[Any, str, Sequence[int]], Any]
 """Bytes (any object with the buffer protocol), the format's name of the element type, shape: to a tensor."""
@@ -81,7 +81,7 @@ def loader(framework: str, device: str | int) -> Callable[..., dict[str, Any]] |
     put there one by one by a [`converter`]."""
     if framework not in ("pt", "torch", "pytorch") or device == "cpu":
         return None
-    from .._accelerator import loader
+    from ._accelerator import loader
 
     return loader(device)
 
