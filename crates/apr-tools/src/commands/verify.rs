@@ -11,7 +11,7 @@ use apr_manifest::{
     Limits, minisign_path, model_name, read_signature, verify_file_any, verify_model, verify_model_file,
 };
 use apr_sealed::SealedLimits;
-use read_at::{AnySource, FileSource, ReadAt as _};
+use read_at::ReadAt as _;
 use serde::Serialize;
 
 use crate::commands::sign::{bundle_places, watched};
@@ -19,7 +19,6 @@ use crate::error::{CODE_NO_SIGNATURE, CODE_NOT_COVERED, CODE_SIGNED_NAME, CODE_U
 use crate::input::{Format, Source};
 use crate::remote::is_url;
 use crate::report::{self, Report};
-use crate::sealed_file::is_sealed;
 use crate::secrets::{Verifier, load_verifier};
 use crate::terminal::Console;
 use crate::terminal::escape;
@@ -169,10 +168,7 @@ fn check(
         (Trust::Key(_) | Trust::List(_) | Trust::Anyone, ..)
             if matches!(Source::peek(input), Format::AprV1 | Format::Sealed) =>
         {
-            let regular = durable_file::open_regular(input, u64::MAX)?;
-            let len = regular.len();
-            let file = FileSource::with_len(regular.into_file(), len);
-            embedded(input, &AnySource::File(file), is_sealed(input), trust)
+            embedded(input, &Source::open(input)?, trust)
         }
         (Trust::Key(_) | Trust::List(_), Some(bundle), None) => Err(misfit(
             "the signature is a model signature, which needs the P-256 key given with --key",
@@ -197,9 +193,8 @@ fn remote(input: &Path, signature: Option<&PathBuf>, trust: &Trust) -> Result<Fi
         return Err(is_beside());
     }
     let source = Source::open(input)?;
-    let format = source.format();
-    match format {
-        Format::AprV1 | Format::Sealed => embedded(input, &source.bytes()?, format == Format::Sealed, trust),
+    match source.format() {
+        Format::AprV1 | Format::Sealed => embedded(input, &source, trust),
         _ => Err(is_beside()),
     }
 }
@@ -347,7 +342,7 @@ fn file(
 }
 
 /// The signature inside an `.apr` file of version 1 or a sealed file. Nothing of it is decrypted or decoded.
-fn embedded(input: &Path, source: &AnySource, is_sealed: bool, trust: &Trust) -> Result<Finding, Failure> {
+fn embedded(input: &Path, source: &Source, trust: &Trust) -> Result<Finding, Failure> {
     let accepted = match trust {
         Trust::Key(Verifier::Ed25519 { key, .. }) => apr_crypto::Trust::Key(key),
         Trust::Key(Verifier::P256(_)) => {
@@ -363,14 +358,15 @@ fn embedded(input: &Path, source: &AnySource, is_sealed: bool, trust: &Trust) ->
         apr_container::ErrorKind::NotSigned => no_signature(input),
         _ => Failure::from(error).in_file(input),
     };
-    let signer = if is_sealed {
-        let verified = apr_sealed::verify(source, accepted, &SealedLimits::default());
+    let bytes = source.bytes()?;
+    let signer = if source.format() == Format::Sealed {
+        let verified = apr_sealed::verify(&bytes, accepted, &SealedLimits::default());
         Some(verified.map_err(|error| match error.kind() {
             apr_sealed::ErrorKind::NotSigned => no_signature(input),
             _ => Failure::from(error).in_file(input),
         })?)
     } else {
-        verify_source(source, accepted, &ReadOptions::STRICT).map_err(refused)?
+        verify_source(&bytes, accepted, &ReadOptions::STRICT).map_err(refused)?
     };
     let signer = signer.ok_or_else(|| no_signature(input))?;
     Ok(Finding {
@@ -381,7 +377,7 @@ fn embedded(input: &Path, source: &AnySource, is_sealed: bool, trust: &Trust) ->
         is_trusted: signer.is_trusted(),
         comment: None,
         n_files: 1,
-        n_bytes: source.total_len(),
+        n_bytes: bytes.total_len(),
         not_covered: Vec::new(),
         uncovered: Vec::new(),
         other_name: None,

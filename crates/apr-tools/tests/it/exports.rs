@@ -14,7 +14,7 @@ use st_core::SafeTensors;
 use crate::quantize::matrices;
 use crate::sandbox::Sandbox;
 
-fn json(sandbox: &Sandbox, args: &[&str]) -> Value {
+pub(crate) fn json(sandbox: &Sandbox, args: &[&str]) -> Value {
     let (exit, value) = sandbox.json(args);
     assert_eq!(exit, 0, "{args:?}\n{value:#}");
     value
@@ -25,7 +25,7 @@ fn lost(report: &Value) -> Vec<&str> {
 }
 
 /// With a network of two layers, whose rows are whole blocks, as an `.apr` model of version 1.
-fn with_network() -> Sandbox {
+pub(crate) fn with_network() -> Sandbox {
     let sandbox = Sandbox::with_models();
     let layers = [(32, Activation::Relu), (32, Activation::Softmax)];
     let model = NeuralSequential::random(64, &layers, 1).unwrap();

@@ -2,13 +2,13 @@
 //! the bytes before it.
 
 use apr_container::v2;
-use apr_container::{ModelType, SaveOptions, to_vec};
-use apr_models::{Activation, AnyModel, Model as _, NeuralSequential, QuantType};
+use apr_models::{AnyModel, Model as _, QuantType};
 use apr_quant::Dtype;
 use gguf_core::Gguf;
-use serde_json::{Value, json};
+use serde_json::Value;
 use st_core::SafeTensors;
 
+use crate::exports::{json, with_network};
 use crate::protection::reseal;
 use crate::sandbox::Sandbox;
 
@@ -21,22 +21,7 @@ fn run(sandbox: &Sandbox, line: &str) -> String {
 }
 
 fn report(sandbox: &Sandbox, line: &str) -> Value {
-    let (exit, value) = sandbox.json(&line.split(' ').collect::<Vec<_>>());
-    assert_eq!(exit, 0, "{line}\n{value:#}");
-    value
-}
-
-/// A network whose rows are whole blocks, in 32-bit floats, and rows for it.
-fn with_network() -> Sandbox {
-    let sandbox = Sandbox::with_models();
-    let layers = [(32, Activation::Relu), (32, Activation::Softmax)];
-    let model = NeuralSequential::random(64, &layers, 7).unwrap();
-    let file = to_vec(&model, ModelType::NeuralSequential, &SaveOptions::default()).unwrap();
-    sandbox.write("model.apr", &file);
-    let row = |row: usize| (0..64).map(move |idx| format!("{}.{}", row % 2, (row * 37 + idx * 11) % 10));
-    let rows: Vec<String> = (0..8).map(|idx| row(idx).collect::<Vec<_>>().join(",")).collect();
-    sandbox.write("rows.csv", rows.join("\n").as_bytes());
-    sandbox
+    json(sandbox, &line.split(' ').collect::<Vec<_>>())
 }
 
 /// A file of version 2 with everything after its header in one lz4 block, as another program compresses it.
@@ -77,7 +62,7 @@ fn every_step_of_the_pipeline_is_reversible_to_the_bit() {
     assert!(container.tensors().unwrap().eq(ours));
     let shares = report(&sandbox, "inspect model-q4.apr --quantization");
     let four = shares["types"].as_array().unwrap().iter().find(|row| row["type"] == "Q4_0").unwrap();
-    assert_eq!((&four["block_elements"], &four["bits_per_weight"]), (&json!(32), &json!(4.5)));
+    assert_eq!((&four["block_elements"], &four["bits_per_weight"]), (&Value::from(32), &Value::from(4.5)));
     let expected = report(&sandbox, "predict model-q4.apr -i rows.csv")["predictions"].clone();
 
     // Compress, and back: the floats by this program, the blocks as another program does.

@@ -107,8 +107,18 @@ fn verify_says_of_a_url_what_it_says_of_the_file() {
     sandbox.write("unsigned.sealed", &sealed(&sandbox.read("model.safetensors"), &unsigned));
     let other = SigningKey::from_seed(&[9; 32]).verifying_key();
     sandbox.write("other.pub", crate::sandbox::line(other).as_bytes());
+    let signing = sandbox.run(&["sign", "model.apr", "--inside", "-o", "signed.apr", "--key", "maker.key"]);
+    assert_eq!(signing.exit, 0, "{}", signing.stderr);
+    let mut changed = sandbox.read("signed.apr");
+    let at = changed.len() - 10;
+    changed[at] ^= 1;
+    sandbox.write("changed.apr", &changed);
     let key: &[&str] = &["--key", "maker.key.pub"];
-    let cases: [(&str, &[&str], i32, &str); 8] = [
+    let cases: [(&str, &[&str], i32, &str); 12] = [
+        ("signed.apr", key, 0, "signed by"),
+        ("signed.apr", &["--any-signer"], 0, "is not a key you trust"),
+        ("signed.apr", &["--key", "other.pub"], 4, "ac-untrusted-signer"),
+        ("changed.apr", key, 4, "ac-"),
         ("model.sealed", key, 0, "signed by"),
         ("model.sealed", &["--any-signer"], 0, "is not a key you trust"),
         ("model.sealed", &["--key", "other.pub"], 4, "ac-untrusted-signer"),
