@@ -4,8 +4,9 @@
 //! One package at a time: in a whole-workspace build one member switches on what another forgot to ask for.
 
 use alloc::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
 use std::time::Instant;
 
 use crate::parallel::side_by_side;
@@ -23,7 +24,15 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     }
     let chosen: Vec<&Package> =
         workspace.packages.iter().filter(|package| args.is_empty() || args.contains(&package.name)).collect();
-    // A check of one crate keeps one core busy, and locks its folder.
+    // A check of one crate keeps one core busy, and locks its folder: the others begin with a copy of what was built before.
+    let cores = available_parallelism().map_or(1, usize::from);
+    for worker in 1..cores.min(chosen.len()) {
+        let folder = own_target(session, worker);
+        if !folder.exists() {
+            copy_built(&workspace.target_dir.join("debug"), &folder.join("debug"))
+                .map_err(|error| format!("{}: {error}", folder.display()))?;
+        }
+    }
     let checked = side_by_side(&chosen, |worker, package| check(session, package, worker));
     let mut failed = Vec::new();
     let mut builds = 0;
@@ -50,7 +59,7 @@ fn check(session: &Session, package: &Package, worker: usize) -> Result<(usize, 
         let mut command = cargo(session, &["check", "--quiet", "--package", &package.name]);
         command.args(combination);
         if worker > 0 {
-            command.arg("--target-dir").arg(session.scratch(&format!("features-{worker}")));
+            command.arg("--target-dir").arg(own_target(session, worker));
         }
         let began = Instant::now();
         let captured = capture(&mut command)?;
@@ -62,6 +71,36 @@ fn check(session: &Session, package: &Package, worker: usize) -> Result<(usize, 
         }
     }
     Ok((combinations.len(), failed))
+}
+
+/// Where a worker but the one numbered 0 builds.
+fn own_target(session: &Session, worker: usize) -> PathBuf {
+    session.scratch(&format!("features-{worker}"))
+}
+
+/// Copies what was built, but programs.
+fn copy_built(from: &Path, to: &Path) -> std::io::Result<()> {
+    for part in [".fingerprint", "build"] {
+        copy_files(&from.join(part), &to.join(part), &|_| true)?;
+    }
+    // Names of programs have no extension, all others have one.
+    copy_files(&from.join("deps"), &to.join("deps"), &|path| path.extension().is_some())
+}
+
+/// Copies files with their times, which cargo compares.
+fn copy_files(from: &Path, to: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let path = entry?.path();
+        let copy = to.join(path.file_name().unwrap_or_default());
+        if path.is_dir() {
+            copy_files(&path, &copy, is_wanted)?;
+        } else if is_wanted(&path) {
+            fs::copy(&path, &copy)?;
+            File::options().append(true).open(&copy)?.set_modified(fs::metadata(&path)?.modified()?)?;
+        }
+    }
+    Ok(())
 }
 
 /// All source files below a folder as one text.
