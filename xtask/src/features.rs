@@ -22,8 +22,14 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     {
         return Err(Failure::Usage(format!("`{unknown}` is no crate of the workspace")));
     }
-    let chosen: Vec<&Package> =
-        workspace.packages.iter().filter(|package| args.is_empty() || args.contains(&package.name)).collect();
+    let is_chosen = |package: &&Package| match args {
+        // A crate without features that is not published is built alone only by those that build it here.
+        [] => package.is_published || !package.features.is_empty(),
+        names => names.contains(&package.name),
+    };
+    let mut chosen: Vec<&Package> = workspace.packages.iter().filter(is_chosen).collect();
+    // The longest first: with the others, no core waits for it at the end.
+    chosen.sort_by_key(|package| core::cmp::Reverse(package.dependencies.len()));
     // A check of one crate keeps one core busy, and locks its folder: the others begin with a copy of what was built before.
     let cores = available_parallelism().map_or(1, usize::from);
     for worker in 1..cores.min(chosen.len()) {
