@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::process::{cargo, command, display, find_tool, stdout_of, step};
 use crate::task::{Failure, Outcome, Session, skipped, without_arguments};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, build_example};
 
 const FOLDER: &str = "crates/conformance/firmware";
 
@@ -58,18 +58,8 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     }
     let models = session.scratch("firmware");
     fs::create_dir_all(&models).map_err(|error| format!("{}: {error}", models.display()))?;
-    let words = [
-        "run",
-        "--quiet",
-        "--profile",
-        "test",
-        "--package",
-        "conformance",
-        "--example",
-        "firmware_models",
-        "--",
-    ];
-    let expected = stdout_of(cargo(session, &words).arg(&models))?;
+    let program = build_example(session, "conformance", "firmware_models")?;
+    let expected = stdout_of(command(session, program, &[]).arg(&models))?;
 
     let target = Workspace::load(session, "Cargo.toml")?.target_dir.join("firmware");
     let mut build = cargo(session, &["build", "--release", "--quiet", "--locked", "--target-dir"]);

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::process::{cargo, command, step};
+use crate::process::{command, step};
 use crate::python::{self, Packages, environment};
 use crate::task::{Outcome, Session, skipped, without_arguments};
+use crate::workspace::build_example;
 
 const JUDGE: &str = "xtask/judge_gguf.py";
 
@@ -33,6 +34,6 @@ pub(crate) fn write_samples(session: &Session, example: &str, args: &[&Path]) ->
     if let Some(folder) = args.last().filter(|folder| folder.exists()) {
         fs::remove_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
-    let words = ["run", "--quiet", "--profile", "test", "--package", "gguf-core", "--example", example, "--"];
-    step(cargo(session, &words).args(args))
+    let program = build_example(session, "gguf-core", example)?;
+    step(command(session, program, &[]).args(args))
 }

@@ -84,6 +84,7 @@ pub(crate) struct Session {
     root: PathBuf,
     skips: Vec<Skip>,
     closing_lines: Vec<String>,
+    has_built_tests: bool,
 }
 
 /// A check that did not take place.
@@ -98,7 +99,7 @@ pub(crate) struct Skip {
 impl Session {
     /// A session on the workspace in `root`.
     pub(crate) fn new(root: PathBuf) -> Self {
-        Self { root, skips: Vec::new(), closing_lines: Vec::new() }
+        Self { root, skips: Vec::new(), closing_lines: Vec::new(), has_built_tests: false }
     }
 
     /// The folder of the root `Cargo.toml`.
@@ -131,6 +132,16 @@ impl Session {
             println!("not checked here:");
         }
         self.skips.iter().for_each(|skip| println!("  {}: {}", skip.what, skip.why));
+    }
+
+    /// Notes that all tests, and the programs that they run, are built.
+    pub(crate) const fn note_built_tests(&mut self) {
+        self.has_built_tests = true;
+    }
+
+    /// Whether they are.
+    pub(crate) const fn has_built_tests(&self) -> bool {
+        self.has_built_tests
     }
 
     /// Keeps a line of the test runner for the end of `ci`.

@@ -21,6 +21,8 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     for mut command in commands {
         let tested = step_with_lines(command.args(args), |line| {
             if totals.add(line) {
+                // All are built before the first runs.
+                session.note_built_tests();
                 session.close_with(line.to_owned());
             }
         });

@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::process::{cargo, command, display, find_tool, stdout_of, step};
 use crate::task::{Failure, Outcome, Session, skipped};
-use crate::workspace::Workspace;
+use crate::workspace::{build_apr, build_example};
 
 /// The crate.
 const FOLDER: &str = "crates/apr-wasm";
@@ -204,32 +204,23 @@ impl Place {
         files.sort();
         tests.args(files).env("APR_WASM_PACKAGE", &self.package).env("APR_WASM_TOOLS", &self.tools);
         let fixtures = self.package.with_file_name("fixtures");
-        // With the profile of the tests, whose dependencies are built already.
-        let words = ["build", "--locked", "--profile", "test", "--package", "apr-wasm", "--examples"];
-        step(&mut cargo(session, &words))?;
-        step(&mut cargo(
-            session,
-            &["build", "--locked", "--profile", "test", "--package", "apr-tools", "--bin", "apr"],
-        ))?;
-        let built = Workspace::load(session, "Cargo.toml")?.target_dir.join("debug");
-        let examples = built.join("examples");
-        let program = built.join(format!("apr{}", std::env::consts::EXE_SUFFIX));
-        let example = |name: &str| examples.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+        let example = |name: &str| build_example(session, "apr-wasm", name);
+        let (owner, program) = (example("owner")?, build_apr(session)?);
         let vectors = session.root().join("crates/conformance/vectors");
         let models = [
             "apr/a0100_linreg.safetensors",
             "gguf/files/tiny_llama_Q4_0.gguf",
             "apr/a0100_linreg_none_plain.apr",
         ];
-        let mut write = command(session, example("fixtures"), &[]);
+        let mut write = command(session, example("fixtures")?, &[]);
         step(write.arg(&fixtures).args(models.map(|name| vectors.join(name))))?;
-        tests.env("APR_WASM_FIXTURES", &fixtures).env("APR_WASM_OWNER", example("owner"));
+        tests.env("APR_WASM_FIXTURES", &fixtures).env("APR_WASM_OWNER", owner);
         tests.env("APR_WASM_PROGRAM", program);
         let transcript = self.package.with_file_name("transcript.bin");
         let _ = fs::remove_file(&transcript);
         step(tests.env("APR_WASM_TRANSCRIPT", &transcript))?;
         // The same questions to the same code, compiled for this machine.
-        step(command(session, example("replay"), &[]).arg(&transcript))
+        step(command(session, example("replay")?, &[]).arg(&transcript))
     }
 
     /// Prints the size of each module, and fails if one transfers more bytes than its bound.

@@ -109,15 +109,43 @@ fn dependency(value: &Value) -> Result<Dependency, String> {
     Ok(Dependency { name, kind })
 }
 
-/// Builds the program `apr`, as the tests build it, so that it is built once.
+/// Builds the program `apr`, as [`built`] says.
 ///
 /// # Errors
 ///
 /// A failure if it does not build.
 pub(crate) fn build_apr(session: &Session) -> Result<PathBuf, Failure> {
-    step(&mut cargo(session, &["build", "--profile", "test", "--package", "apr-tools", "--bin", "apr"]))?;
+    build_program(session, "apr-tools", "apr")
+}
+
+/// Builds a program of `package`, as [`built`] says.
+///
+/// # Errors
+///
+/// A failure if it does not build.
+pub(crate) fn build_program(session: &Session, package: &str, name: &str) -> Result<PathBuf, Failure> {
+    built(session, package, ["--bin", name], "debug")
+}
+
+/// Builds an example of `package`, as [`built`] says.
+///
+/// # Errors
+///
+/// A failure if it does not build.
+pub(crate) fn build_example(session: &Session, package: &str, name: &str) -> Result<PathBuf, Failure> {
+    built(session, package, ["--example", name], "debug/examples")
+}
+
+/// A program with the profile of the tests. If the tests were built in this session, it is there, because they need every program. A build
+/// for one package alone would compile the crates that it depends on once more, with other features.
+fn built(session: &Session, package: &str, what: [&str; 2], folder: &str) -> Result<PathBuf, Failure> {
+    if !session.has_built_tests() {
+        let words = ["build", "--locked", "--profile", "test", "--package", package];
+        step(cargo(session, &words).args(what))?;
+    }
+    let [_, name] = what;
     let target_dir = Workspace::load(session, "Cargo.toml")?.target_dir;
-    Ok(target_dir.join("debug").join(format!("apr{}", std::env::consts::EXE_SUFFIX)))
+    Ok(target_dir.join(folder).join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
 }
 
 /// Builds the program `apr` as it is released.

@@ -15,9 +15,10 @@ use std::time::Instant;
 
 use crate::interrupt::command::{Command, SETUP, write_inputs};
 use crate::process::succeeds;
-use crate::reliability::lab::{Chance, built};
+use crate::reliability::lab::Chance;
 use crate::reliability::scene::names;
 use crate::task::{Failure, Session};
+use crate::workspace::build_apr;
 
 /// The old output.
 const OLD: &[u8] = b"what was there before";
@@ -100,7 +101,7 @@ struct Round<'a> {
 impl Bench {
     /// Builds the program and makes its inputs.
     pub(crate) fn new(session: &Session) -> Result<Self, Failure> {
-        let program = built(session, &["--package", "apr-tools", "--bin", "apr"])?;
+        let program = build_apr(session)?;
         let root = session.scratch("interrupt").join(process::id().to_string());
         let bench = Self { program, root };
         let made =

@@ -7,11 +7,12 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use crate::process::stdout_of;
-use crate::reliability::lab::{Chance, Ending, Lab, built, ended, saving};
+use crate::reliability::lab::{Chance, Ending, Lab, ended, saving};
 use crate::reliability::power_cut::{Setup, Sized};
 use crate::reliability::report::Report;
 use crate::reliability::scene::names;
 use crate::task::{Failure, Outcome, Session};
+use crate::workspace::build_example;
 
 /// Bytes of the weights; a checkpoint has four times as many.
 const LEN: u64 = 1_000_003;
@@ -66,7 +67,7 @@ struct Program {
 
 impl Program {
     fn new(session: &Session, lab: &Lab) -> Result<Self, Failure> {
-        let path = built(session, &["--package", "st-mmap", "--example", "checkpoint"])?;
+        let path = build_example(session, "st-mmap", "checkpoint")?;
         Ok(Self { path, run: lab.clear("checkpoints")?.join("run") })
     }
 

@@ -8,10 +8,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use crate::reliability::lab::{Chance, Lab, built};
+use crate::reliability::lab::{Chance, Lab};
 use crate::reliability::report::Report;
 use crate::reliability::scene::names;
 use crate::task::{Failure, Outcome, Session};
+use crate::workspace::build_apr;
 
 /// The folder whose texts are taken, from the root of the repository.
 const VECTOR: &str = "crates/conformance/vectors/hf/Tiny-Llama2-110K-Chat";
@@ -55,7 +56,7 @@ pub(crate) fn run(session: &Session, lab: &Lab, rounds: u32, report: &mut Report
 
 impl Scene {
     fn new(session: &Session, lab: &Lab) -> Result<Self, Failure> {
-        let program = built(session, &["--package", "apr-tools", "--bin", "apr"])?;
+        let program = build_apr(session)?;
         let folder = lab.clear("convert")?;
         write_model(&session.root().join(VECTOR), &folder.join("model"))?;
         let mut scene = Self { program, folder, old: Vec::new(), new: Vec::new() };

@@ -9,9 +9,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use crate::json::Value;
-use crate::process::{cargo, stdout_of};
 use crate::task::{Failure, Session};
+use crate::workspace::build_example;
 
 /// No save here takes a second: one that takes this long hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -42,7 +41,7 @@ impl Content {
 impl Lab {
     /// Builds the saver and makes an empty folder for it.
     pub(crate) fn new(session: &Session) -> Result<Self, Failure> {
-        let saver = built(session, &["--package", "durable-file", "--example", "save"])?;
+        let saver = build_example(session, "durable-file", "save")?;
         let labs = session.scratch("reliability");
         remove_dead(&labs);
         let lab = Self { saver, root: labs.join(std::process::id().to_string()) };
@@ -120,22 +119,6 @@ fn remove_dead(labs: &Path) {
 
 fn piped(command: &mut Command) {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-}
-
-/// Builds a program of the workspace, and returns its path.
-pub(crate) fn built(session: &Session, words: &[&str]) -> Result<PathBuf, Failure> {
-    let args = [&["build", "--locked", "--message-format=json"], words].concat();
-    let messages = stdout_of(&mut cargo(session, &args))?;
-    let found = messages.lines().find_map(executable);
-    found.ok_or_else(|| format!("cargo does not say where `{}` is", words.join(" ")).into())
-}
-
-/// The program that a message of cargo names.
-fn executable(message: &str) -> Option<PathBuf> {
-    match Value::parse(message).ok()?.get("executable")? {
-        Value::Text(path) => Some(path.into()),
-        _ => None,
-    }
 }
 
 /// How a saver ended.

@@ -7,10 +7,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use crate::reliability::lab::{Chance, Lab, built};
+use crate::reliability::lab::{Chance, Lab};
 use crate::reliability::report::Report;
 use crate::reliability::scene::names;
 use crate::task::{Failure, Outcome, Session};
+use crate::workspace::build_apr;
 
 /// Elements of the two models: long enough to be killed in the middle, also without optimisation.
 const LENS: [usize; 2] = [600_000, 800_000];
@@ -54,7 +55,7 @@ pub(crate) fn run(session: &Session, lab: &Lab, rounds: u32, report: &mut Report
 
 impl Scene {
     fn new(session: &Session, lab: &Lab) -> Result<Self, Failure> {
-        let program = built(session, &["--package", "apr-tools", "--bin", "apr"])?;
+        let program = build_apr(session)?;
         let scene = Self { program, folder: lab.clear("seal")?, models: LENS.map(model) };
         for (name, bytes) in ["a.safetensors", "b.safetensors"].iter().zip(&scene.models) {
             fs::write(scene.folder.join(name), bytes).map_err(|error| error.to_string())?;
