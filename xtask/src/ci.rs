@@ -23,7 +23,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("foreign", &[]),
     ("signatures", &[]),
     ("serve-soak", &["10"]),
-    ("python", &[]),
+    ("python", &["quick"]),
     ("wasm", &[]),
     ("page", &["test"]),
     ("deny", &[]),
