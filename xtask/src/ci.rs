@@ -23,7 +23,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("foreign", &[]),
     ("signatures", &[]),
     ("serve-soak", &["10"]),
-    ("python", &["quick"]),
+    ("python", &[]),
     ("wasm", &[]),
     ("page", &["test"]),
     ("deny", &[]),

@@ -154,7 +154,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "python",
         run: python_package::run,
-        help: "[quick | frameworks [NAME...] | structures | bench | valgrind]  builds, installs and tests the Python package, beside upstream's tests",
+        help: "[frameworks [NAME...] | structures | bench | valgrind]  builds, installs and tests the Python package, beside upstream's tests",
     },
     Task {
         name: "wasm",

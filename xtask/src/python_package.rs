@@ -17,20 +17,9 @@ use crate::task::{Failure, Outcome, Session, skipped};
 /// Our package.
 const FOLDER: &str = "crates/apr-python";
 
-/// How a wheel is built.
-struct Build {
-    /// The profile of cargo.
-    profile: &'static str,
-    /// Largest wheel, in bytes: the package and the program. A tenth more than it has: what exceeds it, as a second program or data,
-    /// belongs into a package of its own.
-    max_len: u64,
-}
-
-/// As it is published.
-const RELEASE: Build = Build { profile: "release", max_len: 12_000_000 };
-
-/// For the tests of a change.
-const QUICK: Build = Build { profile: "quick", max_len: 16_000_000 };
+/// Largest wheel, in bytes: the package and the program. A tenth more than it has: what exceeds it, as a second program or data, belongs
+/// into a package of its own.
+const MAX_WHEEL: u64 = 12_000_000;
 
 /// What builds wheels.
 const BUILDER: Packages = Packages {
@@ -123,7 +112,7 @@ const BENCHES: [Bench; 2] = [
 /// The tests of the wheel.
 enum Job<'a> {
     /// The tests with numpy.
-    Tests(Build),
+    Tests,
     /// Those of frameworks, each in an environment of its own.
     Frameworks(Vec<&'static frameworks::Framework>),
     /// Benches, and their arguments.
@@ -136,9 +125,8 @@ enum Job<'a> {
 
 impl<'a> Job<'a> {
     fn new(args: &'a [String]) -> Result<Self, Failure> {
-        let Some((word, rest)) = args.split_first() else { return Ok(Self::Tests(RELEASE)) };
+        let Some((word, rest)) = args.split_first() else { return Ok(Self::Tests) };
         match (word.as_str(), rest) {
-            ("quick", []) => Ok(Self::Tests(QUICK)),
             ("frameworks", names) => Ok(Self::Frameworks(frameworks::chosen(names)?)),
             ("bench", []) => Ok(Self::Bench(BENCHES.iter().collect(), rest)),
             ("bench", [name, options @ ..]) => match BENCHES.iter().find(|bench| bench.name == name) {
@@ -148,7 +136,7 @@ impl<'a> Job<'a> {
             ("structures", []) => Ok(Self::Structures),
             ("valgrind", []) => Ok(Self::Valgrind),
             _ => Err(Failure::Usage(format!(
-                "`python` takes `quick`, `frameworks [NAME...]`, `structures`, `bench [safetensors|sklearn [OPTION...]]` or `valgrind`, not `{}`",
+                "`python` takes `frameworks [NAME...]`, `structures`, `bench [safetensors|sklearn [OPTION...]]` or `valgrind`, not `{}`",
                 args.join(" ")
             ))),
         }
@@ -161,15 +149,15 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     python::require(session)?;
     let folder = session.scratch("python");
     match job {
-        Job::Tests(build) => with_numpy(session, &folder, &build),
+        Job::Tests => with_numpy(session, &folder),
         Job::Frameworks(chosen) => {
-            let wheel = wheel(session, &folder, &RELEASE)?;
+            let wheel = wheel(session, &folder)?;
             let upstream = source_or_skip(session, &folder, &UPSTREAM)?;
             frameworks::run(session, &folder, &wheel, upstream.as_deref(), &chosen)
         }
         Job::Bench(benches, options) => {
             let place = folder.join("bench");
-            let python = with_wheel(session, &place, &BENCHERS, &wheel(session, &folder, &RELEASE)?)?;
+            let python = with_wheel(session, &place, &BENCHERS, &wheel(session, &folder)?)?;
             for bench in benches {
                 if let Some(packages) = bench.packages
                     && let Err(why) = environment(session, &place, packages)?
@@ -183,12 +171,12 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
             Ok(())
         }
         Job::Structures => {
-            let wheel = wheel(session, &folder, &RELEASE)?;
+            let wheel = wheel(session, &folder)?;
             structures::run(session, &folder, &wheel)
         }
         Job::Valgrind => {
             let place = folder.join("valgrind");
-            let python = with_wheel(session, &place, &TESTERS, &wheel(session, &folder, &RELEASE)?)?;
+            let python = with_wheel(session, &place, &TESTERS, &wheel(session, &folder)?)?;
             valgrind::run(session, &folder, &python)
         }
     }
@@ -239,15 +227,15 @@ fn test_environment(session: &Session, fresh: &Path) -> Result<(PathBuf, Missing
 }
 
 /// A new environment with our wheel: the README's example, all of our tests, upstream's tests.
-fn with_numpy(session: &mut Session, folder: &Path, build: &Build) -> Outcome {
+fn with_numpy(session: &mut Session, folder: &Path) -> Outcome {
     let fresh = folder.join("fresh");
     // What the tests need comes over the network while the wheel is built.
     let (wheel, prepared) = thread::scope(|scope| {
         let preparing = scope.spawn(|| test_environment(session, &fresh));
-        (wheel(session, folder, build), preparing.join().expect("the work ends without a panic"))
+        (wheel(session, folder), preparing.join().expect("the work ends without a panic"))
     });
     let (wheel, (python, missing)) = (wheel?, prepared?);
-    session.close_with(format!("python wheel, profile {}: {} bytes", build.profile, len_of(&wheel)?));
+    session.close_with(format!("python wheel: {} bytes", len_of(&wheel)?));
     missing.into_iter().for_each(|(what, why)| session.skip(what, why));
     install(session, &python, &wheel)?;
     example(session, &python, folder)?;
@@ -262,30 +250,20 @@ fn with_numpy(session: &mut Session, folder: &Path, build: &Build) -> Outcome {
 }
 
 /// Builds our wheel in `folder` and checks its size.
-fn wheel(session: &Session, folder: &Path, build: &Build) -> Result<PathBuf, Failure> {
+fn wheel(session: &Session, folder: &Path) -> Result<PathBuf, Failure> {
     let python = environment(session, &folder.join("build"), &BUILDER)?.map_err(skipped)?;
     let wheels = folder.join("wheels");
     emptied(&wheels)?;
     let manifest = format!("{FOLDER}/Cargo.toml");
-    let words = [
-        "-m",
-        "maturin",
-        "build",
-        "--quiet",
-        "--locked",
-        "--profile",
-        build.profile,
-        "--manifest-path",
-        &manifest,
-    ];
+    let words = ["-m", "maturin", "build", "--quiet", "--locked", "--manifest-path", &manifest];
     let mut maturin = command(session, &python, &words);
     maturin.args(["--compression-method=deflated", "--compression-level=9"]);
     step(maturin.arg("--interpreter").arg(&python).arg("--out").arg(&wheels))?;
     let wheel = only_file(&wheels, ".whl")?;
     let (name, len) = (wheel.file_name().unwrap_or_default().to_string_lossy(), len_of(&wheel)?);
     println!("python: {name}: {len} bytes");
-    if len > build.max_len {
-        return Err(format!("{name} has {len} bytes, more than {}", build.max_len).into());
+    if len > MAX_WHEEL {
+        return Err(format!("{name} has {len} bytes, more than {MAX_WHEEL}").into());
     }
     Ok(wheel)
 }
