@@ -11,8 +11,8 @@ import pytest
 jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp  # noqa: E402
-from apr.safetensors import SafetensorError, safe_open  # noqa: E402
 from apr._frameworks import converter  # noqa: E402
+from apr.safetensors import SafetensorError, safe_open  # noqa: E402
 from apr.safetensors.flax import load, load_file, save, save_file  # noqa: E402
 
 

@@ -10,8 +10,8 @@ import pytest
 mx = pytest.importorskip("mlx.core")
 
 from apr import structures  # noqa: E402
-from apr.safetensors import SafetensorError, deserialize, safe_open  # noqa: E402
 from apr._frameworks import converter  # noqa: E402
+from apr.safetensors import SafetensorError, deserialize, safe_open  # noqa: E402
 from apr.safetensors.mlx import load, load_file, save, save_file  # noqa: E402
 
 DTYPES = [

@@ -12,8 +12,8 @@ import pytest
 paddle = pytest.importorskip("paddle")
 
 from apr import structures  # noqa: E402
-from apr.safetensors import SafetensorError, safe_open  # noqa: E402
 from apr._frameworks import converter  # noqa: E402
+from apr.safetensors import SafetensorError, safe_open  # noqa: E402
 from apr.safetensors.numpy import save as save_numpy  # noqa: E402
 from apr.safetensors.paddle import load, load_file, save, save_file  # noqa: E402
 

@@ -10,8 +10,8 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from apr.safetensors import SafetensorError, safe_open  # noqa: E402
 from apr._frameworks import converter  # noqa: E402
+from apr.safetensors import SafetensorError, safe_open  # noqa: E402
 from apr.safetensors.tensorflow import load, load_file, save, save_file  # noqa: E402
 
 DTYPES = [

@@ -14,8 +14,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from apr.safetensors import SafetensorError, deserialize, safe_open  # noqa: E402
 from apr._frameworks import converter, swapped  # noqa: E402
+from apr.safetensors import SafetensorError, deserialize, safe_open  # noqa: E402
 from apr.safetensors.torch import (  # noqa: E402
     _find_shared_tensors,
     _remove_duplicate_names,

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from apr._frameworks import converter
 from apr._native import array_in
 from apr.safetensors import SafetensorError
-from apr._frameworks import converter
 from apr.structures._read import Reader
 from apr.structures._registry import known_classes
 from apr.structures._schema import SCHEMA_KEY, VERSION, VERSION_KEY, schema_of
