@@ -22,12 +22,8 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     {
         return Err(Failure::Usage(format!("`{unknown}` is no crate of the workspace")));
     }
-    let is_chosen = |package: &&Package| match args {
-        // A crate without features that is not published is built alone only by those that build it here.
-        [] => package.is_published || !package.features.is_empty(),
-        names => names.contains(&package.name),
-    };
-    let mut chosen: Vec<&Package> = workspace.packages.iter().filter(is_chosen).collect();
+    let mut chosen: Vec<&Package> =
+        workspace.packages.iter().filter(|package| args.is_empty() || args.contains(&package.name)).collect();
     // The longest first: with the others, no core waits for it at the end.
     chosen.sort_by_key(|package| core::cmp::Reverse(package.dependencies.len()));
     // A check of one crate keeps one core busy, and locks its folder: the others begin with a copy of what was built before.
@@ -95,6 +91,10 @@ fn copy_built(from: &Path, to: &Path) -> std::io::Result<()> {
 
 /// Copies files with their times, which cargo compares.
 fn copy_files(from: &Path, to: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> std::io::Result<()> {
+    // Where nothing was built, there is nothing to copy.
+    if !from.is_dir() {
+        return Ok(());
+    }
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let path = entry?.path();
