@@ -18,7 +18,7 @@ const DEFAULT_SECONDS: u64 = 60;
 const SHORT: u64 = 30;
 
 /// What libFuzzer is guided by: counters of branches, operands of comparisons, depth of the stack (the flags of cargo-fuzz 0.13), under the
-/// address sanitizer. In one unit a crate, because counters of inlined copies are separate.
+/// address sanitizer; each crate in one unit, as there.
 const RUST_FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
      -Cllvm-args=-sanitizer-coverage-trace-compares -Cllvm-args=-sanitizer-coverage-stack-depth \
@@ -46,6 +46,8 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let variable = |name| std::env::var(name).unwrap_or_default();
     build.env("CFLAGS", format!("{} {C_FLAGS}", variable("CFLAGS")));
     build.env("RUSTFLAGS", format!("{} {RUST_FLAGS}", variable("RUSTFLAGS")));
+    // It would take the place of these flags.
+    build.env_remove("CARGO_ENCODED_RUSTFLAGS");
     step(build.args(chosen.iter().flat_map(|target| ["--bin", target])))?;
     let built = workspace.target_dir.join(host).join(profile);
     let reports = side_by_side(&chosen, |_, target| fuzz_one(session, &built.join(target), target, seconds));

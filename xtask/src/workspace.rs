@@ -136,8 +136,9 @@ pub(crate) fn build_example(session: &Session, package: &str, name: &str) -> Res
     built(session, package, ["--example", name], "debug/examples")
 }
 
-/// A program with the profile of the tests. If the tests were built in this session, it is there, because they need every program. A build
-/// for one package alone would compile the crates that it depends on once more, with other features.
+/// A program with the profile of the tests. If the tests were built in this session, it is there: cargo builds every example with them, and
+/// every program whose crate has tests that run it. A build for one package alone would compile the crates that it depends on once more, with
+/// other features.
 fn built(session: &Session, package: &str, what: [&str; 2], folder: &str) -> Result<PathBuf, Failure> {
     if !session.has_built_tests() {
         let words = ["build", "--locked", "--profile", "test", "--package", package];
