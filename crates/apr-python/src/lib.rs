@@ -48,6 +48,8 @@ mod _native {
     #[pymodule_export]
     use crate::apr_files::model::save;
     #[pymodule_export]
+    use crate::apr_files::refusal::advice;
+    #[pymodule_export]
     use crate::apr_files::seal::seal;
     #[pymodule_export]
     use crate::apr_files::sealed::open_sealed;
@@ -74,11 +76,11 @@ mod _native {
     #[pymodule_export]
     use crate::program::run_cli;
     #[pymodule_export]
-    use crate::range_file::{RangeFile, range_file};
+    use crate::range_file::{RangeFile, is_url, range_file};
     #[pymodule_export]
     use crate::safe_open::{SafeOpen, safe_open_handle};
     #[pymodule_export]
-    use crate::scan::scan_json;
+    use crate::scan::{scan_json, scan_words};
     #[pymodule_export]
     use crate::serialize::{save_arrays, save_arrays_file, serialize, serialize_file, set_metadata};
     #[pymodule_export]

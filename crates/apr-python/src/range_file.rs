@@ -298,6 +298,12 @@ pub(crate) fn range_file<'py>(
     })
 }
 
+/// Whether functions that take a path or URL take this for a URL.
+#[pyfunction]
+pub(crate) fn is_url(filename: PathBuf) -> bool {
+    filename.to_str().and_then(Place::parse).is_some()
+}
+
 /// The exception of a file that is not on this machine: what Python raised while it was read, or an `AprError` of the network.
 fn of_source(py: Python<'_>, error: &(dyn StdError + 'static), path: Option<&Path>) -> PyErr {
     raised_by_source(py, error, path)

@@ -23,11 +23,7 @@ pub fn scan_json(
     max_inflated: Option<u64>,
     max_findings: Option<usize>,
 ) -> PyResult<String> {
-    let trusted = allow.iter().map(|name| {
-        let pair = name.rsplit_once('.').filter(|(module, name)| !module.is_empty() && !name.is_empty());
-        pair.ok_or_else(|| PyValueError::new_err(format!("{name:?} is no name of a module and a name in it")))
-    });
-    let trusted = trusted.collect::<PyResult<Vec<_>>>()?;
+    let trusted = trusted(&allow)?;
     let source = Source::here(file)?;
     let Some(path) = source.path() else {
         let mut options = Options::DEFAULT;
@@ -39,8 +35,24 @@ pub fn scan_json(
         let json = py.detach(|| json_of(source.bytes().unwrap_or_default(), &options));
         return json.map_err(|refusal| refusal.raise(py, None));
     };
-    let mut words: Vec<OsString> = vec!["scan".into()];
-    words.extend(allow.iter().map(|name| format!("--allow={name}").into()));
+    let words = scan_words(allow, max_opcodes, max_depth, max_inflated, max_findings)?;
+    let mut words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+    words.extend(["--".into(), path.into()]);
+    Ok(py.detach(|| apr_tools::run_json(words)).1)
+}
+
+/// The command of the program and its options, without the file.
+///
+/// Raises ValueError for a name in `allow` without a module.
+#[pyfunction]
+pub fn scan_words(
+    allow: Vec<String>,
+    max_opcodes: Option<u64>,
+    max_depth: Option<u32>,
+    max_inflated: Option<u64>,
+    max_findings: Option<usize>,
+) -> PyResult<Vec<String>> {
+    trusted(&allow)?;
     let limits = [
         ("max-opcodes", max_opcodes),
         ("max-depth", max_depth.map(u64::from)),
@@ -48,9 +60,17 @@ pub fn scan_json(
         ("max-findings", max_findings.map(|count| count as u64)),
     ];
     let limits = limits.into_iter().filter_map(|(name, limit)| Some(format!("--{name}={}", limit?)));
-    words.extend(limits.map(OsString::from));
-    words.extend(["--".into(), path.into()]);
-    Ok(py.detach(|| apr_tools::run_json(words)).1)
+    let allow = allow.iter().map(|name| format!("--allow={name}"));
+    Ok(core::iter::once("scan".to_owned()).chain(allow).chain(limits).collect())
+}
+
+/// Modules and the names in them.
+fn trusted(allow: &[String]) -> PyResult<Vec<(&str, &str)>> {
+    let trusted = allow.iter().map(|name| {
+        let pair = name.rsplit_once('.').filter(|(module, name)| !module.is_empty() && !name.is_empty());
+        pair.ok_or_else(|| PyValueError::new_err(format!("{name:?} is no name of a module and a name in it")))
+    });
+    trusted.collect()
 }
 
 /// The report of a file in memory.

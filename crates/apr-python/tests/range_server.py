@@ -67,6 +67,11 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def do_CONNECT(self) -> None:
+        """As a proxy, through which every host is this server."""
+        self.send_response(200)
+        self.end_headers()
+
     def status(self, status: int, **headers: str) -> None:
         self.send_response(status)
         for name, value in headers.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -100,6 +101,9 @@ def test_every_backend_gives_the_same(site, backend):
             assert file[name].flags.writeable
     found = st.load_file(site.url("/m.safetensors"), backend=backend)
     assert found.keys() == ARRAYS.keys()
+    digests = apr.safetensors.digests(site.url("/m.safetensors"), backend=backend)
+    assert digests["c"] == hashlib.sha256(ARRAYS["c"].tobytes()).hexdigest()
+    apr.safetensors.verify(site.url("/m.safetensors"), digests, backend=backend)
 
 
 def test_tensors_of_torch(site):

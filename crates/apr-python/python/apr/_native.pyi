@@ -121,6 +121,9 @@ def range_file(
     filename: str | os.PathLike[str] | RangeFile, fs: Any = None, allow_http: bool = False
 ) -> RangeFile | None: ...
 
+def is_url(filename: str | os.PathLike[str]) -> bool: ...
+def advice(code: str) -> str | None: ...
+
 class Writer:
     def __init__(
         self,
@@ -174,6 +177,13 @@ def scan_json(
     max_inflated: int | None,
     max_findings: int | None,
 ) -> str: ...
+def scan_words(
+    allow: Sequence[str],
+    max_opcodes: int | None,
+    max_depth: int | None,
+    max_inflated: int | None,
+    max_findings: int | None,
+) -> list[str]: ...
 def shards(
     path: str | os.PathLike[str], *, check: bool = True
 ) -> tuple[Path, dict[str, Path] | None]: ...

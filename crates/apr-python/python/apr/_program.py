@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ._native import advice, is_url
 from ._refusals import refused, status
 
 # The exit code of the program where the system refused something.
@@ -16,17 +17,18 @@ _SYSTEM = 5
 
 
 def report_of(command: str, src: str | os.PathLike[str], /, *more: str, **options: object) -> dict[str, Any]:
-    """The report of a command of the program for `src`, as `--json` prints it, without its schema.
+    """The report of a command of the program for `src`, a path or URL, as `--json` prints it, without its schema.
 
     Options are named as the program's, with `_` for `-`. None and False leave one out, True gives it without a value, mappings
     give `KEY=VALUE` of each item and other iterables each value.
 
     Raises:
-        AprError: what the program refuses, with its `code`.
+        AprError: what the program refuses, and what a URL cannot be read for, with its `code`.
         OSError: a file cannot be read or written.
     """
     # Whether it is there is asked here, for an error of Python's own classes.
-    status(src)
+    if not is_url(src):
+        status(src)
     words = [word for name, value in options.items() for word in _words(f"--{name.replace('_', '-')}", value)]
     exit, report = answer_of([command, *words, "--", path_word(src), *more])
     if exit != 0:
@@ -67,13 +69,15 @@ def _answer(args: Sequence[str]) -> tuple[int, str]:
     """Exit code and JSON of a command of the program. As a process of its own, it can be interrupted."""
     if not sys.executable:
         raise OSError("sys.executable is empty: there is no interpreter to run the program in")
-    # It imports what this process would: without the path, `-c` would begin to look in the working directory.
-    code = f"import sys; sys.path[:] = {[*map(str, sys.path)]}; from apr.__main__ import main; main()"
-    child = subprocess.Popen(
-        [sys.executable, "-c", code, "--json", "--quiet", *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+    # It imports what this process would: without the path, `-c` would begin to look in the working directory. Its arguments are not
+    # on the command line, which every user of the machine can see: the query of a URL may be a signature.
+    code = (
+        f"import json, sys; sys.path[:] = {[*map(str, sys.path)]}; sys.argv[1:] = json.load(sys.stdin.buffer); "
+        "from apr.__main__ import main; main()"
     )
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
-        answer, _ = child.communicate()
+        answer, _ = child.communicate(json.dumps(["--json", "--quiet", *args]).encode())
     except BaseException:
         # A terminal interrupts both, and a second signal would end the program before it has removed what is unfinished.
         try:
@@ -86,17 +90,20 @@ def _answer(args: Sequence[str]) -> tuple[int, str]:
 
 
 def path_word(path: str | os.PathLike[str]) -> str:
-    """A path that is nothing else to the program: `-` would be a stream."""
+    """A path or URL that is nothing else to the program: `-` would be a stream."""
     text = os.fsdecode(path)
     return os.path.join(os.curdir, text) if text.startswith("-") else text
 
 
 def error_of(exit: int, told: dict[str, Any]) -> Exception:
     """What the program said, as an exception."""
-    name = told.get("tensor", told.get("key"))
-    parts = [told.get("file"), name and f"`{name}`", told["message"], told.get("why"), told.get("help")]
+    name, code = told.get("tensor", told.get("key")), told["code"]
+    is_remote = code.startswith("rm-")
+    # Options of the program are arguments here, but `fs=` is one of other functions alone.
+    help = advice(code) if is_remote and code != "rm-scheme" else None
+    parts = [told.get("file"), name and f"`{name}`", told["message"], told.get("why"), help or told.get("help")]
     text = ": ".join(str(part) for part in parts if part)
-    if exit == _SYSTEM:
+    # Of URLs, what the network refused has a code, as everywhere.
+    if exit == _SYSTEM and not is_remote:
         return OSError(text)
-    code = told["code"]
     return refused(code, f"{text} ({code})", offset=told.get("offset"), name=name, path=told.get("file"))

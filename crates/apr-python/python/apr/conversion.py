@@ -36,6 +36,7 @@ def convert(
     pre: str | None = None,
     model_name: str | None = None,
     metadata: str | os.PathLike[str] | None = None,
+    base: str | os.PathLike[str] | None = None,
     imatrix: str | os.PathLike[str] | None = None,
     split_max_tensors: int | None = None,
     split_max_size: int | str | None = None,
@@ -46,6 +47,7 @@ def convert(
     dry_run: bool = False,
     allow_unverified: bool = False,
     trusted: bool = False,
+    allow_http: bool = False,
 ) -> dict[str, Any]:
     """Writes a model in another format, one tensor at a time, without running anything in it.
 
@@ -53,11 +55,12 @@ def convert(
     safetensors. Of a tensor with several names one copy is written, and the metadata have each other name with the one kept.
 
     A folder with a language model of Hugging Face, config.json beside its tensors, becomes a GGUF file that programs for language
-    models load, with tokenizer and parameters, unless `tensors_only`.
+    models load, with tokenizer and parameters, unless `tensors_only`; so does a repository, "hf://ORG/NAME[@REVISION]". Of a URL, the
+    ranges that are needed are read, and nothing but `dst` is written.
 
     Args:
-        src, dst: the model and the new file, whose ending says its format unless `format` does: "safetensors", "gguf", "apr1",
-            "apr2", "npz", "npy".
+        src, dst: the path or URL of the model, and the new file, whose ending says its format unless `format` does: "safetensors",
+            "gguf", "apr1", "apr2", "npz", "npy".
         key: the nested object to read, by its keys: "model", "state_dict.ema".
         select, exclude: patterns of names; `*` is any text, `?` one character. A tensor that cannot be represented has to be
             left out.
@@ -67,12 +70,14 @@ def convert(
         void_as_bf16: read two-byte elements without a type, which NumPy and MLX write for bfloat16, as such.
         type: what the tensors of a language model become: "auto", "f16", "bf16", "q8_0", "q4_k_m" or another of `apr.quantize`.
         pre, model_name, metadata: the name of the tokenizer's rules, the model's name, and a JSON file with more of its description.
+        base: of an adapter, the folder or repository of the model that it was trained on, of which config.json is read.
         imatrix: the importance of weights for the types that use one.
         split_max_tensors, split_max_size, no_tensor_first_split: the most tensors or bytes ("2G") of each of several files.
         no_provenance: leave out what the file was made of.
         tensors_only: of such a folder write tensors under their own names.
         force: replace `dst` if it exists, in one step.
         dry_run: write nothing; the report has the sizes.
+        allow_http: read http:// URLs of other hosts than this machine.
         The rest: the options of `apr convert`, under their names.
 
     Returns:
@@ -80,13 +85,14 @@ def convert(
         more.
 
     Raises:
-        AprError: what the program refuses, with its `code`, and the `name` of the tensor concerned.
+        AprError: what the program refuses, with its `code`, and the `name` of the tensor concerned; for a URL also "rm-not-found",
+            "rm-denied", "rm-changed", "rm-gave-up" and the other codes of `docs/remote.md`.
         OSError: a file cannot be read or written.
         KeyboardInterrupt: the program was ended, and what it had begun to write is removed.
     """
     # Every argument is an option of the program of the same name, but for these.
     options: dict[str, Any] = {**locals(), "key": key or None}
     del options["src"], options["dst"]
-    for name in ("metadata_from", "metadata", "imatrix"):
+    for name in ("metadata_from", "metadata", "base", "imatrix"):
         options[name] = None if options[name] is None else path_word(options[name])
     return report_of("convert", src, path_word(dst), **options)

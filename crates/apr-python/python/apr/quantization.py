@@ -50,16 +50,19 @@ def quantize(
     dry_run: bool = False,
     allow_unverified: bool = False,
     trusted: bool = False,
+    allow_http: bool = False,
 ) -> Report:
     """Makes a GGUF, safetensors or `.apr` model smaller: its numbers in blocks of few bits.
 
     Args:
-        src, dst: the model and the new file, whose ending says its format unless `format` does: "gguf", "apr2" or "safetensors".
+        src, dst: the path or URL of the model, and the new file, whose ending says its format unless `format` does: "gguf", "apr2" or
+            "safetensors". Of a URL, the ranges that are needed are read, and nothing but `dst` is written.
         type: what the tensors become: "q8_0", "q4_k_m", "q4_0", "f16" and so on.
         tensor_type: other types, by regular expressions over names of tensors.
         include, exclude: patterns of names, as `apr quantize` takes them.
         force: replace `dst` if it exists.
         dry_run: write nothing; the report has the sizes, and errors from a sample.
+        allow_http: read http:// URLs of other hosts than this machine.
         The rest: the options of `apr quantize`, under their names.
 
     Returns:
@@ -67,7 +70,8 @@ def quantize(
         and more.
 
     Raises:
-        AprError: what the program refuses, with its `code`.
+        AprError: what the program refuses, with its `code`; for a URL also "rm-not-found", "rm-denied", "rm-changed", "rm-gave-up" and
+            the other codes of `docs/remote.md`.
         OSError: a file cannot be read or written.
         KeyboardInterrupt: the program was ended, and what it had begun to write is removed.
     """

@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ._native import scan_json
-from ._program import error_of, path_word
+from ._native import is_url, scan_json, scan_words
+from ._program import answer_of, error_of, path_word
 from ._refusals import status
 from ._tables import table
 
@@ -67,25 +67,34 @@ def scan(
     max_depth: int | None = None,
     max_inflated: int | None = None,
     max_findings: int | None = None,
+    allow_http: bool = False,
 ) -> ScanReport:
     """Says what loading a model file would run, without running it.
 
     Args:
-        file: the path of a file or folder, or the bytes of a file. Folders are scanned with all below them but `.git`.
+        file: the path of a file or folder, the URL of a file, or the bytes of a file. Folders are scanned with all below them but
+            `.git`. Of a URL, the ranges that are needed are read, and all of a file that is not safe, for its SHA-256.
         allow: names to trust, "package.module.name", exactly and whatever is done with them.
         max_opcodes, max_depth, max_inflated, max_findings: limits, as `apr scan` has them.
+        allow_http: read http:// URLs of other hosts than this machine.
 
     Returns:
         The report of `apr scan --json`, a dict with `verdict`, `files`, `unread` and `is_safe`.
 
     Raises:
+        AprError: a URL cannot be read: "rm-not-found", "rm-denied", "rm-changed", "rm-gave-up" and the other codes of `docs/remote.md`.
         OSError: the file cannot be read. What cannot be read below a folder is in `unread`.
         ValueError: a name in `allow` without a module.
     """
     limits = (max_opcodes, max_depth, max_inflated, max_findings)
     if isinstance(file, str | os.PathLike):
-        status(file)
-        report = ScanReport(json.loads(scan_json(path_word(file), list(allow), *limits)))
+        if is_url(file):
+            # In a process of its own, which an interrupt ends.
+            words = [*scan_words(list(allow), *limits), *(["--allow-http"] if allow_http else []), "--", path_word(file)]
+            report = ScanReport(answer_of(words)[1])
+        else:
+            status(file)
+            report = ScanReport(json.loads(scan_json(path_word(file), list(allow), *limits)))
         if "error" in report:
             raise error_of(2, report["error"])
         if report.unread and not os.path.isdir(file):

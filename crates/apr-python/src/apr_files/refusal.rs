@@ -154,8 +154,9 @@ fn located(error: &dyn Located) -> Told<'_> {
     }
 }
 
-/// What to do about it with the arguments of this package.
-fn advice(code: &str) -> Option<&'static str> {
+/// What to do about an error of this code with the arguments of this package; None where that is not said here.
+#[pyfunction]
+pub(crate) fn advice(code: &str) -> Option<&'static str> {
     Some(match code {
         "ac-encrypted" => "give password= or identity=",
         "ac-signed" => {

@@ -19,7 +19,7 @@ def digests(path: str | os.PathLike[str], algorithm: str = "sha256", *, backend:
     and shapes are not part of them.
 
     Args:
-        path: a safetensors file, an index or a folder, as for `apr.open`.
+        path: a safetensors file, an index or a folder, or the URL of one of the first two, as for `apr.open`.
         algorithm: a name that `hashlib.new` knows.
         backend: as for `apr.safetensors.safe_open`.
     """
