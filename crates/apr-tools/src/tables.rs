@@ -17,7 +17,7 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 use std::path::PathBuf;
 
-pub(crate) use self::categories::{Categories, Unknown};
+pub(crate) use self::categories::Categories;
 #[cfg(feature = "tables")]
 use apr_table::TableFormat;
 

@@ -40,6 +40,8 @@ mod foreign;
 mod model_file;
 #[cfg(feature = "tensor-models")]
 pub mod entries;
+#[cfg(feature = "categories")]
+mod categories;
 #[cfg(feature = "apr")]
 mod named_model;
 mod description;
@@ -56,6 +58,8 @@ pub use crate::apr_v1::{AprV1, Payload};
 pub use crate::apr_v2::AprV2;
 #[cfg(feature = "quantize")]
 pub use crate::blocks::halves;
+#[cfg(feature = "categories")]
+pub use crate::categories::{Categories, CategoryError, CategoryNumbers, UnknownCategory};
 #[cfg(feature = "tensor-models")]
 pub use crate::compatibility::{Difference, Effect, Interface};
 #[cfg(feature = "gguf")]
@@ -72,8 +76,6 @@ pub use crate::model_file::{Contents, ModelFile, Verification};
 pub use crate::named_model::NamedModel;
 #[cfg(feature = "tensor-models")]
 pub use crate::named_model::gather;
-#[cfg(feature = "categories")]
-pub use crate::named_model::{Categories, UnknownCategory};
 pub use crate::options::{OpenOptions, ReadOptions};
 pub use crate::safetensors::SafeTensors;
 #[cfg(feature = "quantize")]

@@ -15,6 +15,8 @@ use apr_models::{AnyModel, CLASSES_KEY, FEATURES_KEY, Label, MODEL_KEY, Model as
 use apr_models::{CATEGORIES_KEY, UNKNOWN_CATEGORY_KEY};
 use read_at::ReadAt;
 
+#[cfg(feature = "categories")]
+use crate::categories::{Categories, UnknownCategory};
 #[cfg(feature = "tensor-models")]
 use crate::entries::OF_APR_V1;
 use crate::error::{Error, ErrorKind};
@@ -42,34 +44,6 @@ pub struct NamedModel {
     /// The categories of the features, if some have categories instead of numbers.
     #[cfg(feature = "categories")]
     pub categories: Option<Categories>,
-}
-
-/// The categories of features, whose numbers are what the model takes.
-#[cfg(feature = "categories")]
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Categories {
-    /// For each feature the names of its categories in the order of their numbers, from 0; none if its values are numbers.
-    pub of_features: Vec<Vec<String>>,
-    /// What is done about others.
-    pub unknown: UnknownCategory,
-}
-
-/// What is done about a category that the model does not know.
-#[cfg(feature = "categories")]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UnknownCategory {
-    /// The sample is refused.
-    #[default]
-    Refuse,
-    /// It has the number -1, which no category has.
-    Ignore,
-}
-
-#[cfg(feature = "categories")]
-impl UnknownCategory {
-    fn of(name: Option<&str>) -> Self {
-        if name == Some("ignore") { Self::Ignore } else { Self::Refuse }
-    }
 }
 
 impl NamedModel {

@@ -1,12 +1,11 @@
 //! Rows of a table as samples.
 
 use apr_models::{Accepts, InputKind, Predictions, Samples};
-use model_file::UnknownCategory;
 
 use super::answer::Asked;
 use crate::error::{CODE_TABLE_COLUMNS, Failure};
 use crate::input::NamedModel;
-use crate::tables::{self, Categories, Dialect, Input, Number, Table, Unknown, Wanted};
+use crate::tables::{self, Categories, Dialect, Input, Number, Table, Wanted};
 use crate::terminal::Console;
 use crate::terminal::human::plural;
 
@@ -86,13 +85,9 @@ pub(crate) fn columns(
             );
             return Err(Failure::new(CODE_TABLE_COLUMNS, what));
         }
-        let unknown = match known.unknown {
-            UnknownCategory::Refuse => Unknown::Refuse,
-            UnknownCategory::Ignore => Unknown::Ignore,
-        };
         let with_names = columns.iter().zip(&known.of_features).filter(|(_, names)| !names.is_empty());
         with_names.for_each(|(column, names)| {
-            table.set_categories(*column, Categories::known(names, unknown));
+            table.set_categories(*column, Categories::known(names, known.unknown));
         });
     }
     Ok(columns)
