@@ -36,7 +36,7 @@ pub(crate) fn build_pipeline<'py>(plan: &Bound<'py, PyAny>) -> PyResult<Bound<'p
     let head = head(&plan.field("head")?)?;
     let metadata = metadata(&plan.field("metadata")?)?;
     let model = py.detach(|| made(input, steps, head)).map_err(|refusal| refusal.raise(py, None))?;
-    let loaded = Loaded { model: AnyModel::Pipeline(model), metadata, signer: None };
+    let loaded = Loaded { model: AnyModel::Pipeline(model), metadata, categories: None, signer: None };
     to_bytes(py, &loaded, &Saving::default())
 }
 

@@ -116,7 +116,8 @@ fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded,
     };
     // So that the model has one owner.
     drop(file);
-    Ok(Loaded { model: Arc::unwrap_or_clone(named.model), metadata, signer })
+    let categories = named.categories;
+    Ok(Loaded { model: Arc::unwrap_or_clone(named.model), metadata, categories, signer })
 }
 
 /// A file with bytes that belong to no part of it was changed after it was written, unless its checksum matches.

@@ -2,6 +2,7 @@
 
 use apr_container::Metadata;
 use apr_models::{AnyModel, FEATURES_KEY};
+use model_file::Categories;
 
 use super::keys::SignedBy;
 
@@ -9,6 +10,8 @@ use super::keys::SignedBy;
 pub(crate) struct Loaded {
     pub(crate) model: AnyModel,
     pub(crate) metadata: Metadata,
+    /// Those of features whose cells in tables are texts.
+    pub(crate) categories: Option<Categories>,
     pub(crate) signer: Option<SignedBy>,
 }
 

@@ -173,6 +173,8 @@ pub(crate) fn advice(code: &str) -> Option<&'static str> {
         "ac-decryption" => "check the key; if it is the right one, get the file from its maker again",
         "ac-expansion" | "ac-model-memory" => "from Python: trusted=True",
         "ac-unbound" => "from Python: compat=True",
+        "am-feature-not-finite" => "fill in the value, or leave the row out",
+        "cli-table-cell" => "correct the cell, or train with --unknown-category ignore",
         "am-not-fitted" => "train it first",
         "am-unknown-model" => "apr.inspect shows what the file holds",
         "rm-http" => "use https://, or give allow_http=True",

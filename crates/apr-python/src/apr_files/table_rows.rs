@@ -5,6 +5,7 @@ use core::ops::Range;
 
 use apr_models::{Accepts, AnyModel, Matrix};
 use apr_table::{Accepted, Batch, CellError, Problem, Table, Value};
+use model_file::{Categories, CategoryError, CategoryNumbers};
 use pyo3::prelude::*;
 
 use super::loaded::Loaded;
@@ -16,8 +17,10 @@ pub(crate) struct TableRows {
     batches: Vec<Batch>,
     names: Vec<String>,
     columns: Vec<usize>,
+    /// Of each of these columns, if its cells are texts that stand for numbers; nothing if all are numbers.
+    categories: Vec<Option<CategoryNumbers>>,
     n_rows: usize,
-    accepted: Accepted,
+    accepts: Accepts,
 }
 
 impl TableRows {
@@ -31,7 +34,8 @@ impl TableRows {
             false => None,
         };
         let features = loaded.features();
-        py.detach(|| Self::read(reader, n_columns, &loaded.model, features.as_deref()))
+        let categories = loaded.categories.as_ref();
+        py.detach(|| Self::read(reader, n_columns, &loaded.model, features.as_deref(), categories))
             .map(Some)
             .map_err(|refusal| refusal.raise(py, None))
     }
@@ -41,20 +45,19 @@ impl TableRows {
         n_columns: Option<usize>,
         model: &AnyModel,
         features: Option<&[String]>,
+        categories: Option<&Categories>,
     ) -> Result<Self, Refusal> {
         let mut table = Table::record_batches(reader);
         let names = table.names().to_vec();
         let columns = columns(&names, n_columns.unwrap_or(names.len()), features)?;
+        let categories = categories.map_or(Ok(Vec::new()), |known| numbers_of(known, columns.len()))?;
         table.choose(&columns)?;
         let (mut batches, mut n_rows) = (Vec::new(), 0);
         while let Some(batch) = table.next_batch().map_err(unreadable)? {
             n_rows += batch.n_rows();
             batches.push(batch);
         }
-        let accepts = model.capabilities().accepts();
-        let accepted =
-            Accepted { missing: accepts != Accepts::Finite, infinite: accepts == Accepts::Anything };
-        Ok(Self { batches, names, columns, n_rows, accepted })
+        Ok(Self { batches, names, columns, categories, n_rows, accepts: model.capabilities().accepts() })
     }
 
     /// Rows and columns.
@@ -68,7 +71,7 @@ impl TableRows {
     }
 
     /// The values of some of the rows, one after the other.
-    pub(crate) fn numbers<T: Value>(&self, rows: Range<usize>) -> Result<Vec<T>, Refusal> {
+    pub(crate) fn numbers<T: Value + From<f32>>(&self, rows: Range<usize>) -> Result<Vec<T>, Refusal> {
         let mut values = Vec::with_capacity(rows.len() * self.columns.len());
         // Batches have the rows in order.
         let first = self
@@ -80,10 +83,38 @@ impl TableRows {
                 break;
             }
             let part = batch.slice(rows.start.saturating_sub(begin), rows.end - begin);
-            part.append_rows(&self.columns, self.accepted, &mut values)
-                .map_err(|error| self.refused(&error))?;
+            self.append(&part, &mut values)?;
         }
         Ok(values)
+    }
+
+    /// Appends the numbers of some rows, among them those of categories.
+    fn append<T: Value + From<f32>>(&self, rows: &Batch, out: &mut Vec<T>) -> Result<(), Refusal> {
+        let accepts = self.accepts;
+        let accepted =
+            Accepted { missing: accepts != Accepts::Finite, infinite: accepts == Accepts::Anything };
+        if self.categories.is_empty() {
+            return rows.append_rows(&self.columns, accepted, out).map_err(|error| self.refused(&error));
+        }
+        let columns = || self.columns.iter().copied().zip(&self.categories);
+        let plain: Vec<usize> =
+            columns().filter(|(_, categories)| categories.is_none()).map(|(column, _)| column).collect();
+        let mut numbers: Vec<T> = Vec::with_capacity(rows.n_rows() * plain.len());
+        rows.append_rows(&plain, accepted, &mut numbers).map_err(|error| self.refused(&error))?;
+        let mut numbers = numbers.into_iter();
+        for row in 0..rows.n_rows() {
+            for (column, categories) in columns() {
+                let Some(categories) = categories else {
+                    out.extend(numbers.next());
+                    continue;
+                };
+                let text = rows.text(row, column).map_err(|error| self.refused(&error))?;
+                let number = categories.number(text.as_deref(), accepts);
+                let place = |error| self.refused_category(&error, rows.first_row() + row as u64, column);
+                out.push(number.map_err(place)?.into());
+            }
+        }
+        Ok(())
     }
 
     /// The texts of the only column.
@@ -107,12 +138,40 @@ impl TableRows {
     }
 
     fn refused(&self, error: &CellError) -> Refusal {
-        let name = self.names.get(error.column).map_or("", String::as_str);
-        let text = format!("{}, row {}, column {name:?}", error.problem, error.row);
+        let text = format!("{}, {}", error.problem, self.place(error.row, error.column));
         let code =
             if matches!(error.problem, Problem::Text(_)) { "tb-type" } else { "am-feature-not-finite" };
         Refusal::Said { code, text }
     }
+
+    fn refused_category(&self, error: &CategoryError<'_>, row: u64, column: usize) -> Refusal {
+        if *error == CategoryError::Empty {
+            return self.refused(&CellError { row, column, problem: Problem::Null });
+        }
+        Refusal::Said { code: "cli-table-cell", text: format!("{}: {error}", self.place(row, column)) }
+    }
+
+    /// A cell for messages. The only column of a list of texts has no name.
+    fn place(&self, row: u64, column: usize) -> String {
+        match self.names.get(column) {
+            Some(name) if self.names.len() > 1 || !name.is_empty() => format!("row {row}, column {name:?}"),
+            _ => format!("row {row}"),
+        }
+    }
+}
+
+/// The numbers of the categories of each feature that has some.
+fn numbers_of(known: &Categories, n_columns: usize) -> Result<Vec<Option<CategoryNumbers>>, Refusal> {
+    let n_features = known.of_features.len();
+    if n_features != n_columns {
+        let text = format!(
+            "the table has {n_columns} columns of features, the model has categories of {n_features}"
+        );
+        return Err(Refusal::Said { code: "am-feature-count", text });
+    }
+    let numbers =
+        |names: &Vec<String>| (!names.is_empty()).then(|| CategoryNumbers::new(names, known.unknown));
+    Ok(known.of_features.iter().map(numbers).collect())
 }
 
 /// Why a batch cannot be read: what its exporter says, if it does.
