@@ -14,7 +14,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, ArrayReader as _, RecordBatch, RecordBatchIterator, RecordBatchReader, make_array};
-use arrow_schema::{ArrowError, DataType, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -22,16 +22,42 @@ use pyo3::types::{PyCapsule, PyTuple};
 /// Batches of rows.
 pub(crate) type Reader = Box<dyn RecordBatchReader + Send>;
 
-/// The table that an object is; nothing for an object that is none, as a column alone, or that cannot give it as Arrow here.
-pub(crate) fn table(object: &Bound<'_, PyAny>) -> PyResult<Option<Reader>> {
+/// What a column alone is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BareColumn {
+    /// No table.
+    NoTable,
+    /// A table of this column, if it is one of strings, or of nothing but nulls.
+    Texts,
+}
+
+impl BareColumn {
+    /// The schema of the table that an array of this type is.
+    fn schema(self, data_type: &DataType) -> Option<Arc<Schema>> {
+        let is_text = match data_type {
+            DataType::Dictionary(_, values) => values.is_string(),
+            other => other.is_string() || *other == DataType::Null,
+        };
+        let is_table = self == Self::Texts && is_text;
+        is_table.then(|| Arc::new(Schema::new(vec![Field::new("", data_type.clone(), true)])))
+    }
+}
+
+/// The table that an object is; nothing for an object that is none, or that cannot give it as Arrow here.
+pub(crate) fn table(object: &Bound<'_, PyAny>, bare: BareColumn) -> PyResult<Option<Reader>> {
     if let Some(capsule) = exported(object, "__arrow_c_stream__")? {
         let capsule = capsule.cast_into::<PyCapsule>()?;
         // SAFETY: the name says what the capsule holds, and the structure is moved out once.
         let stream = unsafe { FFI_ArrowArrayStream::from_raw(content(&capsule, c"arrow_array_stream")?) };
         let arrays = ArrayStreamReader::try_new(stream).map_err(invalid)?;
-        let DataType::Struct(fields) = arrays.field().data_type() else { return Ok(None) };
-        let schema = Arc::new(Schema::new(fields.clone()));
-        return Ok(Some(Box::new(RecordBatchIterator::new(arrays.map(|array| batch(&array?)), schema))));
+        if let DataType::Struct(fields) = arrays.field().data_type() {
+            let schema = Arc::new(Schema::new(fields.clone()));
+            return Ok(Some(Box::new(RecordBatchIterator::new(arrays.map(|array| batch(&array?)), schema))));
+        }
+        let Some(schema) = bare.schema(arrays.field().data_type()) else { return Ok(None) };
+        let of_column = Arc::clone(&schema);
+        let batches = arrays.map(move |array| RecordBatch::try_new(Arc::clone(&of_column), vec![array?]));
+        return Ok(Some(Box::new(RecordBatchIterator::new(batches, schema))));
     }
     let Some(pair) = exported(object, "__arrow_c_array__")? else { return Ok(None) };
     let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.cast_into::<PyTuple>()?.extract()?;
@@ -44,10 +70,15 @@ pub(crate) fn table(object: &Bound<'_, PyAny>) -> PyResult<Option<Reader>> {
     }
     // SAFETY: neither is released, and the exporter promises that the array has the type of the schema.
     let data = unsafe { from_ffi(array, &schema) }.map_err(invalid)?;
-    if !matches!(data.data_type(), DataType::Struct(_)) {
-        return Ok(None);
-    }
-    let batch = batch(&make_array(data)).map_err(invalid)?;
+    let array = make_array(data);
+    let batch = match array.data_type() {
+        DataType::Struct(_) => batch(&array),
+        other => match bare.schema(other) {
+            Some(schema) => RecordBatch::try_new(schema, vec![array]),
+            None => return Ok(None),
+        },
+    };
+    let batch = batch.map_err(invalid)?;
     let schema = batch.schema();
     Ok(Some(Box::new(RecordBatchIterator::new([Ok(batch)], schema))))
 }

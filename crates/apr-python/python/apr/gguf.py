@@ -272,6 +272,8 @@ def save(
     entries = []
     wanted = dict(metadata_types or {})
     for key, value in (metadata or {}).items():
+        # Of pyarrow: arrays, and columns in several parts.
+        value = value.to_pylist() if hasattr(value, "to_pylist") else value
         value_type = wanted.get(key) or _value_type(key, value)
         entries.append((key, value_type, value.tolist() if isinstance(value, np.ndarray | np.generic) else value))
     names = list(tensors)

@@ -106,8 +106,10 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+    # Of numpy and pandas, of polars, of pyarrow.
+    for method in ("tolist", "to_list", "to_pylist"):
+        if hasattr(value, method):
+            return _plain(getattr(value, method)())
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         return [_plain(item) for item in value]
     raise TypeError(f"rows are lists, arrays, mappings or texts, not {type(value).__name__}")

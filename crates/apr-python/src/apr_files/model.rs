@@ -15,6 +15,7 @@ use super::samples::{SampleBuffer, sparse, sparse_wide, texts};
 use super::save::{Saving, to_bytes, to_file};
 use super::table_rows::TableRows;
 use super::values::metadata_to_python;
+use crate::arrow::BareColumn;
 use crate::numpy::Numpy;
 
 /// A fitted model, loaded from a file by apr.load. It is immutable, and any number of threads may use it at once.
@@ -36,9 +37,9 @@ impl Model {
         Self { loaded }
     }
 
-    /// The texts of a list, or of a table with one column.
+    /// The texts of a list, of a column, or of a table with one column.
     fn texts(&self, samples: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-        match TableRows::of(samples, &self.loaded)? {
+        match TableRows::of(samples, &self.loaded, BareColumn::Texts)? {
             Some(table) => table.texts().map_err(|refusal| refusal.raise(samples.py(), None)),
             None => texts(samples),
         }
@@ -54,13 +55,13 @@ impl Model {
         let answer = if let AnyModel::Pipeline(pipeline) = model {
             let rows = if pipelines::reads_texts(pipeline) {
                 Rows::Texts(self.texts(samples)?)
-            } else if let Some(table) = TableRows::of(samples, &self.loaded)? {
+            } else if let Some(table) = TableRows::of(samples, &self.loaded, BareColumn::NoTable)? {
                 Rows::Table(table)
             } else {
                 Rows::Numbers(SampleBuffer::wide(samples)?)
             };
             py.detach(|| pipelines::answer(pipeline, method, &rows))
-        } else if let Some(table) = TableRows::of(samples, &self.loaded)? {
+        } else if let Some(table) = TableRows::of(samples, &self.loaded, BareColumn::NoTable)? {
             py.detach(|| answers::answer_table(model, method, &table))
         } else {
             let samples = SampleBuffer::of(samples)?;

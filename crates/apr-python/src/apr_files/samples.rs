@@ -107,7 +107,16 @@ pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     if object.is_instance_of::<PyString>() {
         return Err(PyTypeError::new_err("texts are a list of str, this is one str: [text]"));
     }
-    object.try_iter()?.map(|text| text?.extract()).collect()
+    let text_of = |(idx, text): (usize, PyResult<Bound<'_, PyAny>>)| {
+        let text = text?;
+        text.extract().map_err(|_| {
+            let kind = text.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+            PyTypeError::new_err(format!(
+                "texts are str, number {idx} is of type {kind}: leave it out, or give it as str"
+            ))
+        })
+    };
+    object.try_iter()?.enumerate().map(text_of).collect()
 }
 
 /// What was computed, with its shape.

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use super::loaded::Loaded;
 use super::refusal::Refusal;
-use crate::arrow::{self, Reader};
+use crate::arrow::{self, BareColumn, Reader};
 
 /// The rows of a table, of the columns that a model takes, in its order. The values stay in the columns of the table.
 pub(crate) struct TableRows {
@@ -25,8 +25,8 @@ pub(crate) struct TableRows {
 
 impl TableRows {
     /// The table that an object is, for this model; nothing if it is none.
-    pub(crate) fn of(object: &Bound<'_, PyAny>, loaded: &Loaded) -> PyResult<Option<Self>> {
-        let Some(reader) = arrow::table(object)? else { return Ok(None) };
+    pub(crate) fn of(object: &Bound<'_, PyAny>, loaded: &Loaded, bare: BareColumn) -> PyResult<Option<Self>> {
+        let Some(reader) = arrow::table(object, bare)? else { return Ok(None) };
         let py = object.py();
         // pandas appends the columns of an index.
         let n_columns = match object.hasattr("index")? && object.hasattr("columns")? {

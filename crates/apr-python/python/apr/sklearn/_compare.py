@@ -142,7 +142,8 @@ class _Sample:
 def _texts(sample: Any) -> list[str]:
     if isinstance(sample, (str, bytes)):
         raise TypeError("the sample is one text: give a list of texts")
-    texts = list(sample)
+    # Elements of columns of pyarrow are objects of their own.
+    texts: list[str] = sample.to_pylist() if hasattr(sample, "to_pylist") else list(sample)
     for idx, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"the sample has {type(text).__name__} at {idx}: a text is a str")
