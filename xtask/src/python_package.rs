@@ -52,6 +52,10 @@ const ESTIMATORS: Packages = Packages {
     variables: &[],
 };
 
+/// What the tests of tables need beside pandas and nanoarrow. Where it cannot be had, those of its columns are skipped.
+const TABLES: Packages =
+    Packages { names: &["polars", "pyarrow"], check: "import polars, pyarrow", variables: &[] };
+
 /// What the tests of `fs=` need beside fsspec. Where it cannot be had, those of its stores are skipped.
 const STORES: Packages = Packages { names: &["obstore>=0.8"], check: "import obstore.store", variables: &[] };
 
@@ -206,8 +210,9 @@ fn with_wheel(
 }
 
 /// What a part of our tests needs besides [`TESTERS`], and the name of that part.
-const PARTS: [(&str, &Packages); 3] = [
+const PARTS: [(&str, &Packages); 4] = [
     ("python: apr.sklearn", &ESTIMATORS),
+    ("python: tables of polars and pyarrow", &TABLES),
     ("python: stores of obstore", &STORES),
     ("python: jobs with Dask", &ENGINES),
 ];

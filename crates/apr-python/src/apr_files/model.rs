@@ -26,7 +26,8 @@ use crate::numpy::Numpy;
 /// `__arrow_c_stream__` or `__arrow_c_array__`, are read where they are, a few thousand rows at a time: columns by the names of
 /// the features where the model knows them, otherwise in their order. A Pipeline, written by apr.sklearn.export, computes with
 /// float64: rows of float64 or float32 are used without a copy, many rows are computed on all processors, and a pipeline of
-/// texts takes a list of str. The interpreter lock is released during predictions.
+/// texts takes a list of str, or a column of strings of pandas, polars or pyarrow. In tables, features with categories have their
+/// names. The interpreter lock is released during predictions.
 #[pyclass(frozen, module = "apr", name = "Model")]
 pub struct Model {
     loaded: Loaded,
@@ -127,8 +128,8 @@ impl Model {
     /// Pipeline returns what scikit-learn returns: labels as int64, str, bool or float64 of shape (n,), values as float64 of
     /// shape (n,) or (n, k).
     ///
-    /// Raises AprError ("am-feature-count", "am-no-predictions", "am-empty-matrix", "am-not-fitted", "am-feature-not-finite"),
-    /// TypeError and ValueError for anything but an array of numbers.
+    /// Raises AprError ("am-feature-count", "am-no-predictions", "am-empty-matrix", "am-not-fitted", "am-feature-not-finite",
+    /// of tables also "tb-type" and "cli-table-cell"), TypeError and ValueError for anything but an array of numbers.
     fn predict<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.compute(py, X, Method::Predict)
     }
@@ -159,7 +160,7 @@ impl Model {
 
     /// The scores that predictions are computed from: float32 of shape (n,) of an isolation forest and a Gaussian mixture,
     /// float64 of shape (n, k) of support vectors and boosted classes, and the output of the last step of a Pipeline. Of a
-    /// language model, X is a list of n texts, and the scores are the logarithms of their probabilities, float64 of shape (n,).
+    /// language model, X is a list or column of n texts, and the scores are the logarithms of their probabilities, float64 of shape (n,).
     /// Raises as predict.
     fn scores<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let model = &self.loaded.model;
@@ -171,7 +172,7 @@ impl Model {
         answer.map_err(|refusal| refusal.raise(py, None))?.to_array(py)
     }
 
-    /// The weighted terms of a list of n texts: (data, indices, indptr) as scipy.sparse.csr_array takes them, with shape
+    /// The weighted terms of a list or column of n texts: (data, indices, indptr) as scipy.sparse.csr_array takes them, with shape
     /// (n, len(vocabulary)); float32 (of a Pipeline float64), int64, int64. Raises AprError for models without terms.
     fn terms<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         let texts = self.texts(texts)?;

@@ -50,7 +50,7 @@ def export(
     Args:
         estimator: a fitted estimator of scikit-learn, or a pipeline.
         path: where the file goes; an old one is replaced, or stays as it was, which the error then says.
-        sample: rows that the estimator takes, at least one: an array, a sparse matrix, a DataFrame, or a list of texts.
+        sample: rows that the estimator takes, at least one: an array, a sparse matrix, a DataFrame, or a list or column of texts.
         rtol, atol: how far numbers may differ, see `check`.
         feature_names: names to store, if the estimator was not fitted with some.
         compression, metadata, save_options: as for `apr.save`.
