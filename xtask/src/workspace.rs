@@ -136,6 +136,17 @@ pub(crate) fn build_example(session: &Session, package: &str, name: &str) -> Res
     built(session, package, ["--example", name], "debug/examples")
 }
 
+/// Builds an example of `package` with the features of this package alone: for what answers by the features of its dependencies.
+///
+/// # Errors
+///
+/// A failure if it does not build.
+pub(crate) fn build_example_alone(session: &Session, package: &str, name: &str) -> Result<PathBuf, Failure> {
+    let words = ["build", "--locked", "--profile", "test", "--package", package, "--example", name];
+    step(&mut cargo(session, &words))?;
+    place(session, name, "debug/examples")
+}
+
 /// A program with the profile of the tests. If the tests were built in this session, it is there: cargo builds every example with them, and
 /// every program whose crate has tests that run it. A build for one package alone would compile the crates that it depends on once more, with
 /// other features.
@@ -144,7 +155,15 @@ fn built(session: &Session, package: &str, what: [&str; 2], folder: &str) -> Res
         let words = ["build", "--locked", "--profile", "test", "--package", package];
         step(cargo(session, &words).args(what))?;
     }
-    let [_, name] = what;
+    place(session, what[1], folder)
+}
+
+/// The path of the program `name` in a folder of what cargo built.
+///
+/// # Errors
+///
+/// A failure if cargo does not say where it builds.
+pub(crate) fn place(session: &Session, name: &str, folder: &str) -> Result<PathBuf, Failure> {
     let target_dir = Workspace::load(session, "Cargo.toml")?.target_dir;
     Ok(target_dir.join(folder).join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
 }
