@@ -12,7 +12,8 @@ const STEPS: &[(&str, &[&str])] = &[
     ("lint", &[]),
     // While what `lint` left is all that there is to copy.
     ("features", &[]),
-    ("test", &["--locked", "--no-fail-fast"]),
+    // With what `cloud` needs: the program is built once.
+    ("test", &["--locked", "--no-fail-fast", "--features", "apr-tools/cloud"]),
     ("layers", &[]),
     ("nostd", &[]),
     ("package", &[]),
@@ -27,6 +28,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("wasm", &[]),
     ("page", &["test"]),
     ("deny", &[]),
+    ("cloud", &["seaweedfs", "moto"]),
     ("fuzz", &["5"]),
     ("reliability", &["--quick"]),
     ("interrupt", &["10"]),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::process::{cargo, command, step, succeeds};
 use crate::python::{self, Packages, environment};
 use crate::task::{Failure, Outcome, Session, skipped};
-use crate::workspace::Workspace;
+use crate::workspace::place;
 
 /// Starts the stores, runs the program, and compares with what another client sees.
 const JUDGE: &str = "xtask/judge_cloud.py";
@@ -41,14 +41,13 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     python::require(session)?;
     let folder = session.scratch("cloud");
     let python = environment(session, &folder.join("python"), &PACKAGES)?.map_err(skipped)?;
-    // In a folder of its own: other tasks use a program without the feature.
-    let build =
-        ["build", "--profile", "test", "--package", "apr-tools", "--bin", "apr", "--features", "cloud"];
-    step(&mut cargo(session, &build))?;
-    let target = Workspace::load(session, "Cargo.toml")?.target_dir;
+    // What `ci` built the tests with has the feature. A copy, because a build of another task may take its place.
+    if !session.has_built_tests() {
+        let words = ["build", "--locked", "--profile", "test", "--package", "apr-tools", "--bin", "apr"];
+        step(cargo(session, &words).args(["--features", "cloud"]))?;
+    }
     let apr = folder.join(format!("apr{}", std::env::consts::EXE_SUFFIX));
-    let built = target.join("debug").join(format!("apr{}", std::env::consts::EXE_SUFFIX));
-    fs::copy(built, &apr).map_err(|error| format!("{}: {error}", apr.display()))?;
+    fs::copy(place(session, "apr", "debug")?, &apr).map_err(|error| format!("{}: {error}", apr.display()))?;
     for store in stores {
         let mut judge = command(session, &python, &["-I", JUDGE]);
         judge.arg(&apr).arg(folder.join(store)).arg(store);
