@@ -98,6 +98,22 @@ impl SimdLevel {
         with_simd!(self, simd => crate::simd::name(simd), "scalar")
     }
 
+    /// Runs `work`, which is to be inlined, compiled for these instructions: for loops that the compiler vectorizes by itself. It neither
+    /// fuses nor reorders operations on floats, so that all levels give the same bits.
+    ///
+    /// ```
+    /// let values = [1.5_f32; 64];
+    /// let greatest = apr_quant::SimdLevel::best().run(
+    ///     #[inline(always)]
+    ///     || values.iter().fold(f32::MIN, |most, &value| if value > most { value } else { most }),
+    /// );
+    /// assert_eq!(greatest, 1.5);
+    /// ```
+    #[inline(always)]
+    pub fn run<R>(self, work: impl FnOnce() -> R) -> R {
+        with_simd!(self, simd => fearless_simd::Simd::vectorize(simd, work), work())
+    }
+
     pub(crate) const fn level(self) -> Option<Level> {
         self.0
     }

@@ -5,6 +5,7 @@ mod histogram;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use apr_quant::SimdLevel;
 use st_core::{Dtype, TensorView};
 
 pub use self::histogram::Histogram;
@@ -77,6 +78,7 @@ macro_rules! key {
 /// Defines a function that gives the extremes of finite values; `None` if others are among them, or for no whole number of rows.
 macro_rules! extremes_of_floats {
     ($name:ident, $float:ident, $int:ident, $lanes:literal) => {
+        #[inline(always)]
         fn $name(words: &[[u8; size_of::<$float>()]]) -> Option<Extremes<$int>> {
             const INF: $float = $float::INFINITY;
             let (mut low, mut high, mut least) = ([INF; $lanes], [-INF; $lanes], [INF; $lanes]);
@@ -107,9 +109,10 @@ macro_rules! extremes_of_floats {
 }
 
 extremes_of_floats!(extremes_32, f32, i32, 16);
-extremes_of_floats!(extremes_64, f64, i64, 8);
+extremes_of_floats!(extremes_64, f64, i64, 16);
 
 /// The same of floats of 16 bits, by those of infinity and of the least normal number.
+#[inline(always)]
 fn extremes_16<const INF: i16, const MIN: i16>(words: &[[u8; 2]]) -> Option<Extremes<i16>> {
     const LANES: usize = 16;
     let (mut low, mut high, mut least) = ([i16::MAX; LANES], [i16::MIN; LANES], [i16::MAX; LANES]);
@@ -137,8 +140,13 @@ macro_rules! scan_floats {
         const INF: $int = $inf;
         let (words, _) = $bytes.as_chunks::<{ size_of::<$int>() }>();
         let magnitude = |word: &[u8; size_of::<$int>()]| $int::from_le_bytes(*word) & $int::MAX;
+        let simd = SimdLevel::best();
         for words in words.chunks(BLOCK) {
-            let has_small = if let Some(Extremes { low, high, has_small }) = $extremes(words) {
+            let extremes = simd.run(
+                #[inline(always)]
+                || $extremes(words),
+            );
+            let has_small = if let Some(Extremes { low, high, has_small }) = extremes {
                 $self.extend(low.into(), high.into());
                 has_small
             } else {
@@ -170,20 +178,62 @@ macro_rules! scan_floats {
 
 /// The same of integers.
 macro_rules! scan_integers {
-    ($self:ident, $bytes:ident, $int:ident) => {{
+    ($self:ident, $bytes:ident, $int:ident, $uint:ident) => {{
         let (words, _) = $bytes.as_chunks::<{ size_of::<$int>() }>();
-        let (mut low, mut high, mut zeros) = ($int::MAX, $int::MIN, 0_u64);
-        for &word in words {
-            let value = $int::from_le_bytes(word);
-            (low, high) = (low.min(value), high.max(value));
-            zeros += u64::from(value == 0);
-        }
-        $self.zeros += zeros;
-        if low <= high {
+        let simd = SimdLevel::best();
+        for words in words.chunks(BLOCK) {
+            let (low, high, zeros) = simd.run(
+                #[inline(always)]
+                || {
+                    words.iter().fold(($int::MAX, $int::MIN, 0), |(low, high, zeros), word| {
+                        let value = $int::from_le_bytes(*word);
+                        (low.min(value), high.max(value), zeros + $uint::from(value == 0))
+                    })
+                },
+            );
+            $self.zeros += u64::from(zeros);
             $self.extend(low.into(), high.into());
         }
         words.len() as u64
     }};
+}
+
+/// How the codes of a type of 8 bits are ordered, by keys.
+struct Codes<K> {
+    /// Of a code; it is its own inverse.
+    key: K,
+    /// The first and the last key of a zero.
+    zeros: (i8, i8),
+    /// The key behind that of the greatest finite value, if other values follow.
+    end: Option<i8>,
+}
+
+impl<K: Fn(u8) -> i8> Codes<K> {
+    /// The least and the greatest key, and the number of zeros, of at most [`BLOCK`] codes.
+    #[inline(always)]
+    fn extremes(&self, block: &[u8]) -> (i8, i8, u64) {
+        const LANES: usize = 32;
+        // A lane counts up to the number of rows.
+        const { assert!(BLOCK / LANES < 256) };
+        let (first, last) = self.zeros;
+        let (mut low, mut high, mut zeros) = ([i8::MAX; LANES], [i8::MIN; LANES], [0_u8; LANES]);
+        let (rows, rest) = block.as_chunks::<LANES>();
+        for row in rows {
+            for lane in 0..LANES {
+                let key = (self.key)(row[lane]);
+                low[lane] = low[lane].min(key);
+                high[lane] = high[lane].max(key);
+                zeros[lane] += u8::from(first <= key && key <= last);
+            }
+        }
+        let zeros = zeros.into_iter().map(u64::from).sum::<u64>();
+        let low = low.into_iter().fold(i8::MAX, i8::min);
+        let high = high.into_iter().fold(i8::MIN, i8::max);
+        rest.iter().fold((low, high, zeros), |(low, high, zeros), &code| {
+            let key = (self.key)(code);
+            (low.min(key), high.max(key), zeros + u64::from(first <= key && key <= last))
+        })
+    }
 }
 
 impl Scan {
@@ -215,12 +265,21 @@ impl Scan {
             }
             Dtype::F16 => scan_floats!(self, bytes, u16, i16, 0x7c00, 1 << 10, extremes_16::<0x7c00, 0x400>),
             Dtype::Bf16 => scan_floats!(self, bytes, u16, i16, 0x7f80, 1 << 7, extremes_16::<0x7f80, 0x80>),
-            Dtype::I16 => scan_integers!(self, bytes, i16),
-            Dtype::U16 => scan_integers!(self, bytes, u16),
-            Dtype::I32 => scan_integers!(self, bytes, i32),
-            Dtype::U32 => scan_integers!(self, bytes, u32),
-            Dtype::I64 => scan_integers!(self, bytes, i64),
-            Dtype::U64 => scan_integers!(self, bytes, u64),
+            Dtype::I8 => self.scan_codes(bytes, &Codes { key: |code| code as i8, zeros: (0, 0), end: None }),
+            Dtype::U8 => {
+                let key = |code| (code ^ 0x80) as i8;
+                self.scan_codes(bytes, &Codes { key, zeros: (i8::MIN, i8::MIN), end: None })
+            }
+            Dtype::F8E4M3 | Dtype::F8E5M2 => {
+                let end = Some(if self.dtype == Dtype::F8E4M3 { 0x7f } else { 0x7c });
+                self.scan_codes(bytes, &Codes { key: |code| key!(i8, code as i8), zeros: (-1, 0), end })
+            }
+            Dtype::I16 => scan_integers!(self, bytes, i16, u16),
+            Dtype::U16 => scan_integers!(self, bytes, u16, u16),
+            Dtype::I32 => scan_integers!(self, bytes, i32, u32),
+            Dtype::U32 => scan_integers!(self, bytes, u32, u32),
+            Dtype::I64 => scan_integers!(self, bytes, i64, u64),
+            Dtype::U64 => scan_integers!(self, bytes, u64, u64),
             dtype => {
                 let counts = self.bytes.as_mut();
                 if let Some(counts) = counts.filter(|_| dtype.bits() != 6) {
@@ -291,6 +350,32 @@ impl Scan {
         self.extremes = Some((least.min(low), greatest.max(high)));
     }
 
+    /// Adds values of 8 bits; blocks with values that are not finite only to the number of each code. How many were added beside those.
+    fn scan_codes<K: Fn(u8) -> i8>(&mut self, bytes: &[u8], codes: &Codes<K>) -> u64 {
+        let simd = SimdLevel::best();
+        let (mut count, mut range) = (0, (i8::MAX, i8::MIN));
+        for block in bytes.chunks(BLOCK) {
+            let (low, high, zeros) = simd.run(
+                #[inline(always)]
+                || codes.extremes(block),
+            );
+            let is_finite = codes.end.is_none_or(|end| !end < low && high < end);
+            match self.bytes.as_mut().filter(|_| !is_finite) {
+                Some(counts) => count_bytes(block, counts),
+                None => {
+                    count += block.len() as u64;
+                    self.zeros += zeros;
+                    range = (range.0.min(low), range.1.max(high));
+                }
+            }
+        }
+        if count > 0 {
+            let ends = [range.0, range.1].map(|key| (codes.key)(key as u8) as u8);
+            values(self.dtype, &ends).map(key_of_value).for_each(|key| self.extend(key, key));
+        }
+        count
+    }
+
     fn add_values(&mut self, bytes: &[u8]) {
         for value in values(self.dtype, bytes) {
             self.add_value(value, 1);
@@ -306,8 +391,7 @@ impl Scan {
             self.infinite += count;
         } else {
             self.zeros += if value == 0.0 { count } else { 0 };
-            let bits = value.to_bits() as i64;
-            let key = i128::from(bits ^ ((bits >> 63) & i64::MAX));
+            let key = key_of_value(value);
             self.extend(key, key);
         }
     }
@@ -333,6 +417,11 @@ impl Scan {
             }
         }
     }
+}
+
+/// The key of a value of a type of at most 8 bits.
+fn key_of_value(value: f64) -> i128 {
+    key!(i64, value.to_bits() as i64).into()
 }
 
 /// Adds how often each byte occurs. Neighbours are counted in tables of their own: where they are the same, one count would wait for the
