@@ -64,6 +64,30 @@ pub struct Texts {
 }
 
 impl Texts {
+    /// None, with space for where so many end.
+    #[cfg(feature = "ald")]
+    pub(crate) fn with_capacity(count: usize) -> Self {
+        Self { text: String::new(), ends: Vec::with_capacity(count) }
+    }
+
+    /// How many strings there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The strings in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let begins = core::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, &end)| self.text.get(begin..end).unwrap_or_default())
+    }
+
     /// Appends a string.
     pub fn push(&mut self, text: &str) {
         self.text.push_str(text);

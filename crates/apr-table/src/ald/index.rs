@@ -8,6 +8,9 @@ use super::header::Header;
 use super::invalid;
 use crate::error::{Error, ErrorKind};
 
+/// Bytes of a chunk in the index, at least.
+const MIN_CHUNK: usize = 6;
+
 /// One chunk, an Arrow IPC stream of one batch.
 #[derive(Clone, Debug)]
 pub(super) struct Chunk {
@@ -24,7 +27,9 @@ pub(super) fn read(bytes: &[u8], header: &Header) -> Result<Vec<Chunk>, Error> {
     let mut scanner = Scanner::new(bytes);
     expect(&mut scanner, 2)?;
     let Ok(Token::Array(n_chunks)) = scanner.token() else { return Err(damaged()) };
-    let (mut chunks, mut n_rows, mut at) = (Vec::new(), 0_u64, header.payload.start);
+    let n_possible = (bytes.len() - scanner.offset()) / MIN_CHUNK;
+    let mut chunks = Vec::with_capacity(n_possible.min(n_chunks as usize));
+    let (mut n_rows, mut at) = (0_u64, header.payload.start);
     for _ in 0..n_chunks {
         expect(&mut scanner, 5)?;
         let mut number = || number(&mut scanner);

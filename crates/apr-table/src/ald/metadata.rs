@@ -3,6 +3,7 @@
 use msgpack_scan::{Scanner, Token};
 
 use super::invalid;
+use crate::cells::Texts;
 use crate::error::Error;
 
 /// What a dataset says about itself.
@@ -15,8 +16,8 @@ pub struct Metadata {
     pub version: Option<String>,
     /// Licence, as text.
     pub license: Option<String>,
-    /// Tags.
-    pub tags: Vec<String>,
+    /// Tags, in one piece of memory: one takes a byte of the file at least.
+    pub tags: Texts,
     /// Description.
     pub description: Option<String>,
     /// Citation.
@@ -42,9 +43,9 @@ impl Metadata {
             }
             Ok(Token::Map(count)) => {
                 for _ in 0..count {
-                    let key = text(&mut scanner)?.ok_or_else(damaged)?;
-                    match FIELDS.contains(&key.as_str()) {
-                        true => metadata.field(&key, &mut scanner)?,
+                    let key = borrowed(&mut scanner)?.ok_or_else(damaged)?;
+                    match FIELDS.contains(&key) {
+                        true => metadata.field(key, &mut scanner)?,
                         false => scanner.skip().map_err(|_| damaged())?,
                     }
                 }
@@ -65,25 +66,25 @@ impl Metadata {
             "sha256" => &mut self.sha256,
             _ => {
                 let Ok(Token::Array(count)) = scanner.token() else { return Err(damaged()) };
+                // Their number has been compared with the bytes that are left.
+                let mut tags = Texts::with_capacity(count as usize);
                 for _ in 0..count {
-                    self.tags.push(text(scanner)?.ok_or_else(damaged)?);
+                    tags.push(borrowed(scanner)?.ok_or_else(damaged)?);
                 }
+                self.tags = tags;
                 return Ok(());
             }
         };
-        *field = text(scanner)?;
+        *field = borrowed(scanner)?.map(str::to_owned);
         Ok(())
     }
 }
 
 /// A string, or nil.
-fn text(scanner: &mut Scanner<'_>) -> Result<Option<String>, Error> {
+fn borrowed<'data>(scanner: &mut Scanner<'data>) -> Result<Option<&'data str>, Error> {
     match scanner.token() {
         Ok(Token::Nil) => Ok(None),
-        Ok(Token::Text(text)) => match core::str::from_utf8(text) {
-            Ok(text) => Ok(Some(text.to_owned())),
-            Err(_) => Err(damaged()),
-        },
+        Ok(Token::Text(text)) => core::str::from_utf8(text).map(Some).map_err(|_| damaged()),
         _ => Err(damaged()),
     }
 }
@@ -101,7 +102,10 @@ mod tests {
         let none = b"\x97\xc0\xc0\xc0\x90\xc0\xc0\xc0";
         assert_eq!(Metadata::read(none).unwrap(), Metadata::default());
         let named = Metadata::read(b"\x83\xa4name\xa1x\xa4tags\x91\xa1t\xa5other\x92\x01\x02").unwrap();
-        assert_eq!((named.name.as_deref(), named.tags), (Some("x"), vec!["t".to_owned()]));
+        assert_eq!((named.name.as_deref(), named.tags), (Some("x"), Texts::from_iter(["t"])));
+        // As of the other fields, the last value stands.
+        let twice = Metadata::read(b"\x82\xa4tags\x91\xa1t\xa4tags\x92\xa1u\xa0").unwrap();
+        assert_eq!(twice.tags.iter().collect::<Vec<_>>(), ["u", ""]);
         for bytes in [
             &b""[..],
             b"\x96\xc0\xc0\xc0\x90\xc0\xc0",

@@ -9,6 +9,7 @@ mod ald;
 mod arrow_rs;
 mod broken;
 mod crafted;
+mod memory;
 mod pyarrow;
 mod write;
 
