@@ -29,8 +29,12 @@ const MIN_DECOMPRESSED: u64 = 32 << 20;
 const MAX_RATIO: u64 = 1024;
 /// Bytes that any description may have with those that are used more than once.
 const MIN_APPARENT: usize = 64 << 10;
-/// The same for each byte of it.
-const MAX_APPARENT: usize = 16;
+/// The same for each byte of it. Writers use vtables more than once, and nothing else: twice the bytes at most.
+const MAX_APPARENT: usize = 4;
+/// Columns, also nested ones, and keys of metadata that any schema may have.
+const MIN_PARTS: usize = 1024;
+/// Bytes of a schema for each more: writers take 48 for a column, which becomes some hundred bytes in memory.
+const MIN_PART: usize = 24;
 /// Length of a buffer's length before compressed bytes.
 const PREFIX: usize = 8;
 
@@ -153,6 +157,10 @@ impl<R: Read> Messages<R> {
         let message = root_as_message_with_opts(&verifier(header.len()), &header)
             .map_err(|error| self.invalid(ArrowError::ParseError(error.to_string())))?;
         if let Some(schema) = message.header_as_schema() {
+            if n_parts(schema) > MIN_PARTS + header.len() / MIN_PART {
+                let what = "the schema has more columns than its bytes can describe".to_owned();
+                return Err(self.invalid(ArrowError::ParseError(what)));
+            }
             let schema = unpanicked(|| try_fb_to_schema(schema)).unwrap_or_else(impossible);
             self.schema = Some(schema.map_err(|error| self.invalid(error))?);
         }
@@ -206,6 +214,16 @@ impl<R: Read> Messages<R> {
 /// Bounds of a description of so many bytes. Tables and strings in it may be used more than once, each of which becomes a copy.
 fn verifier(len: usize) -> VerifierOptions {
     VerifierOptions { max_apparent_size: MIN_APPARENT + len * MAX_APPARENT, ..VerifierOptions::default() }
+}
+
+/// Columns of a schema with those that they contain, and keys of metadata. One description may be used for many of them.
+fn n_parts(schema: arrow_ipc::Schema<'_>) -> usize {
+    fn of_field(field: arrow_ipc::Field<'_>) -> usize {
+        let children = field.children().into_iter().flatten().map(of_field).sum::<usize>();
+        1 + children + field.custom_metadata().map_or(0, |keys| keys.len())
+    }
+    let fields = schema.fields().into_iter().flatten().map(of_field).sum::<usize>();
+    fields + schema.custom_metadata().map_or(0, |keys| keys.len())
 }
 
 /// What the decoder says about a stream that it panics about.

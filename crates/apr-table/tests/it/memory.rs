@@ -1,6 +1,11 @@
 //! Memory that is taken for a file, compared with its bytes.
 
 use apr_table::ald::Ald;
+use apr_table::{CellType, Cells, ColumnSpec, Table, TableFormat, TableWriter, Values};
+use arrow_ipc::{
+    FieldBuilder, MessageBuilder, MessageHeader, MetadataVersion, NullBuilder, SchemaBuilder, Type,
+};
+use flatbuffers::FlatBufferBuilder;
 use test_meter::CountingAllocator;
 
 use crate::bytes;
@@ -38,6 +43,31 @@ fn with_empty_chunks(n_chunks: usize) -> Vec<u8> {
     [file, index].concat()
 }
 
+/// A stream whose schema has one description of a column, so many times.
+fn with_one_field(n_fields: usize, name: &str) -> Vec<u8> {
+    let mut builder = FlatBufferBuilder::new();
+    let name = builder.create_string(name);
+    let data_type = NullBuilder::new(&mut builder).finish().as_union_value();
+    let mut field = FieldBuilder::new(&mut builder);
+    field.add_name(name);
+    field.add_type_type(Type::Null);
+    field.add_type_(data_type);
+    let field = field.finish();
+    let fields = builder.create_vector(&vec![field; n_fields]);
+    let mut schema = SchemaBuilder::new(&mut builder);
+    schema.add_fields(fields);
+    let schema = schema.finish().as_union_value();
+    let mut message = MessageBuilder::new(&mut builder);
+    message.add_version(MetadataVersion::V5);
+    message.add_header_type(MessageHeader::Schema);
+    message.add_header(schema);
+    let message = message.finish();
+    builder.finish(message, None);
+    let mut header = builder.finished_data().to_vec();
+    header.resize(header.len().next_multiple_of(8), 0);
+    [&[0xff; 4][..], &(header.len() as u32).to_le_bytes(), &header].concat()
+}
+
 #[test]
 fn tags_of_a_dataset_take_little_more_than_their_bytes() {
     const COUNT: usize = 100_000;
@@ -59,4 +89,35 @@ fn chunks_that_are_empty_take_little_more_than_their_bytes() {
     let (peak, ald) = peak_per_byte(with_empty_chunks(100_000), Ald::open);
     assert_eq!(ald.unwrap().n_chunks(), 100_000);
     assert!(peak < 12.0, "{peak}");
+}
+
+#[test]
+fn one_description_makes_no_more_columns_than_as_many_would() {
+    let long = "a name that is long ".repeat(200);
+    for (n_fields, name) in [(100_000, ""), (100_000, "x"), (50_000, "x"), (5_000, long.as_str())] {
+        let stream = with_one_field(n_fields, name);
+        let (peak, table) = peak_per_byte(stream, |stream| Table::arrow(stream.as_slice()).map(drop));
+        assert_eq!(table.unwrap_err().code(), "tb-arrow");
+        assert!(peak < 12.0, "{n_fields}: {peak}");
+    }
+    // Some are allowed: no writer does so, and a reader need not count.
+    let mut stream = with_one_field(1000, "x");
+    stream.extend([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
+    assert_eq!(Table::arrow(stream.as_slice()).unwrap().names(), ["x"; 1000]);
+}
+
+#[test]
+fn wide_tables_take_little_more_than_their_bytes() {
+    let specs =
+        |column: usize| ColumnSpec { name: format!("{column}"), cell_type: CellType::F32, is_nullable: true };
+    let columns = || (0..20_000).map(|_| Cells::from(Values::F32(vec![1.0])));
+    let specs = (0..20_000).map(specs).collect();
+    let mut writer = TableWriter::new(Vec::new(), TableFormat::ArrowStream, specs).unwrap();
+    writer.write(columns().collect()).unwrap();
+    let (peak, n_rows) = peak_per_byte(writer.finish().unwrap(), |stream| {
+        let mut table = Table::arrow(stream.as_slice()).unwrap();
+        table.next_batch().unwrap().unwrap().n_rows()
+    });
+    assert_eq!(n_rows, 1);
+    assert!(peak < 24.0, "{peak}");
 }
