@@ -49,6 +49,8 @@ pub(crate) struct Messages<R> {
     /// What the decoder has not taken yet: a message without a body waits in it for the bytes behind.
     pending: Buffer,
     offset: u64,
+    /// Where the last message begins.
+    message_at: u64,
     /// Whether this is a file, which ends with a mark and a footer.
     is_file: bool,
     /// Decompressed bytes of the dictionaries so far: the decoder holds them all.
@@ -72,6 +74,7 @@ impl<R: Read> Messages<R> {
             schema: None,
             pending: Buffer::default(),
             offset: 0,
+            message_at: 0,
             is_file: false,
             dictionaries: 0,
             left: max_content,
@@ -130,7 +133,12 @@ impl<R: Read> Messages<R> {
     }
 
     fn invalid(&self, error: ArrowError) -> Error {
-        Error::caused(ErrorKind::Arrow {}, error).at(self.offset)
+        Error::caused(ErrorKind::Arrow {}, error).at(self.message_at)
+    }
+
+    /// Refuses a size above a limit, at the last message.
+    fn within(&self, what: &'static str, found: u64, allowed: u64) -> Result<(), Error> {
+        within(what, found, allowed).map_err(|error| error.at(self.message_at))
     }
 
     /// A whole message whose first bytes are these; nothing at the end of the stream.
@@ -143,6 +151,7 @@ impl<R: Read> Messages<R> {
             };
         }
         let mut bytes = begin;
+        self.message_at = self.offset - bytes.len() as u64;
         if bytes == CONTINUATION {
             self.append(4, &mut bytes)?;
         }
@@ -150,8 +159,7 @@ impl<R: Read> Messages<R> {
         if len == 0 {
             return Ok(None);
         }
-        within("the description of a message", len.into(), MAX_HEADER)
-            .map_err(|error| error.at(self.offset))?;
+        self.within("the description of a message", len.into(), MAX_HEADER)?;
         let mut header = Vec::new();
         self.append(len.into(), &mut header)?;
         let message = root_as_message_with_opts(&verifier(header.len()), &header)
@@ -166,17 +174,17 @@ impl<R: Read> Messages<R> {
         }
         // A negative one is beyond the limit.
         let body_len = u64::try_from(message.bodyLength()).unwrap_or(u64::MAX);
-        within("the body of a message", body_len, MAX_BODY).map_err(|error| error.at(self.offset))?;
+        self.within("the body of a message", body_len, MAX_BODY)?;
         bytes.extend_from_slice(&header);
         let body_at = bytes.len();
         self.append(body_len, &mut bytes)?;
         let body = bytes.get(body_at..).unwrap_or_default();
-        let len = check_buffers(&message, body).map_err(|error| error.at(self.offset))?;
-        within("the content of the table", len, self.left).map_err(|error| error.at(self.offset))?;
+        let len = check_buffers(&message, body).map_err(|error| error.at(self.message_at))?;
+        self.within("the content of the table", len, self.left)?;
         self.left -= len;
         if message.header_as_dictionary_batch().is_some() {
             self.dictionaries = self.dictionaries.saturating_add(len);
-            within("the dictionaries", self.dictionaries, MAX_BODY).map_err(|error| error.at(self.offset))?;
+            self.within("the dictionaries", self.dictionaries, MAX_BODY)?;
         }
         Ok(Some(Buffer::from_vec(bytes)))
     }

@@ -37,6 +37,37 @@ fn streams_that_are_cut_are_refused() {
     }
 }
 
+/// Where each message of a stream begins.
+fn messages(stream: &[u8]) -> Vec<usize> {
+    let (mut places, mut at) = (Vec::new(), 0);
+    loop {
+        let len = u32::from_le_bytes(stream[at + 4..at + 8].try_into().unwrap()) as usize;
+        if len == 0 {
+            return places;
+        }
+        places.push(at);
+        let message = arrow_ipc::root_as_message(&stream[at + 8..at + 8 + len]).unwrap();
+        at += 8 + len + message.bodyLength() as usize;
+    }
+}
+
+#[test]
+fn an_error_is_at_the_beginning_of_its_message() {
+    let whole = bytes("stream.arrows");
+    for at in messages(&whole) {
+        for (place, value) in [(at + 8, 0xff), (at + 7, 0x7f)] {
+            let mut changed = whole.clone();
+            changed[place] = value;
+            let read = || {
+                let mut table = Table::arrow(changed.as_slice())?;
+                while table.next_batch()?.is_some() {}
+                Ok::<_, apr_table::Error>(())
+            };
+            assert_eq!(read().unwrap_err().offset(), Some(at as u64), "{place}");
+        }
+    }
+}
+
 #[test]
 fn parquet_files_that_are_changed_are_read_or_refused() {
     for file in ["zstd.parquet", "version2.parquet", "samples.parquet"] {
