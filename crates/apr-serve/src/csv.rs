@@ -59,7 +59,7 @@ impl<'b> CsvRows<'b> {
         let most = features.map(|features| features.names().len()).or(n_columns);
         let mut names = Vec::new();
         let (mut n_cells, mut has_value, mut is_empty) = (0, false, true);
-        rows.record(|name| {
+        rows.record(|name, _| {
             n_cells += 1;
             // One more is refused by its name.
             if let Some(most) = most.filter(|&most| n_cells > most + 1) {
@@ -104,7 +104,7 @@ impl<'b> CsvRows<'b> {
             return Ok(false);
         }
         let (begin, line) = (out.len(), self.line);
-        self.record(|cell| {
+        self.record(|cell, line| {
             let value = number(cell.trim(), accepts).map_err(|what| {
                 let place = format_args!("line {line}, column {}", out.len() - begin + 1).to_string();
                 Refusal::of_body("sv-number", what, "GET /model says what the model takes").at(place)
@@ -137,11 +137,14 @@ impl<'b> CsvRows<'b> {
         self.at >= self.text.len()
     }
 
-    /// Passes the cells of the next record on, without their quotes.
-    fn record(&mut self, mut take: impl FnMut(Cow<'b, str>) -> Result<(), Refusal>) -> Result<(), Refusal> {
-        let line = self.line;
-        let refused = |what: &str| Refusal::of_body("sv-csv", what, HELP).at(format_args!("line {line}"));
+    /// Passes the cells of the next record on, without their quotes, each with the line on which it begins.
+    fn record(
+        &mut self,
+        mut take: impl FnMut(Cow<'b, str>, usize) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
         loop {
+            let line = self.line;
+            let refused = |what: &str| Refusal::of_body("sv-csv", what, HELP).at(format_args!("line {line}"));
             let rest = self.text.get(self.at..).unwrap_or_default();
             let (cell, len) = match rest.strip_prefix('"') {
                 Some(quoted) => {
@@ -165,7 +168,7 @@ impl<'b> CsvRows<'b> {
             };
             self.line += rest.get(..len).unwrap_or_default().matches('\n').count();
             self.at += len;
-            take(cell)?;
+            take(cell, line)?;
             let rest = rest.get(len..).unwrap_or_default();
             let end = ["\r\n", "\n", ","].into_iter().find(|end| rest.starts_with(end));
             self.at += end.map_or(0, str::len);
@@ -279,6 +282,9 @@ mod tests {
             ("1,2\"\n", Header::Auto, "sv-csv", "line 1"),
             ("1,\"2\"3\n", Header::Auto, "sv-csv", "line 1"),
             ("1,2\n\"3\n\",4\n5,x", Header::Auto, "sv-number", "line 4, column 2"),
+            ("\"1\n\",x\n", Header::Auto, "sv-number", "line 2, column 2"),
+            ("\"1\n\",\"2\n", Header::Auto, "sv-csv", "line 2"),
+            ("\"1\n\",2,3\n", Header::Auto, "sv-columns", "line 1"),
             ("1\r2,3\n", Header::Auto, "sv-number", "line 1, column 1"),
         ] {
             let refusal = read(text, header, Some(&features), 2).expect_err(text);

@@ -43,8 +43,8 @@ packed_numbers! { f32 f64 }
 #[derive(Debug)]
 pub(crate) struct PackedRows<'b> {
     scanner: Scanner<'b>,
-    /// The only row, of which this has been read.
-    only: Option<Token<'b>>,
+    /// The only row, of which this has been read, and where it begins.
+    only: Option<(usize, Token<'b>)>,
     /// Rows of the list that are left.
     n_left: u32,
     n_rows: usize,
@@ -65,25 +65,27 @@ impl<'b> PackedRows<'b> {
     ) -> Result<Self, Refusal> {
         let scanner = Scanner::new(body);
         let mut rows = Self { scanner, only: None, n_left: 0, n_rows: 0, features, named: Named::default() };
-        let mut token = rows.token()?;
+        let (mut at, mut token) = rows.token()?;
         let in_map = matches!(token, Token::Map(_));
         if in_map {
-            let at = rows.scanner.offset();
-            if token != Token::Map(1) || rows.token()? != Token::Text(b"rows") {
+            if token == Token::Map(1) {
+                (at, token) = rows.token()?;
+            }
+            if token != Token::Text(b"rows") {
                 return Err(rows.refused(at, "expected a map with the one key \"rows\""));
             }
-            token = rows.token()?;
+            (at, token) = rows.token()?;
         }
         match token {
             Token::Array(n_rows) => match rows.scanner.clone().token() {
                 Ok(Token::Array(_) | Token::Map(_)) => rows.n_left = n_rows,
                 Ok(Token::Text(_)) if input_kind == InputKind::Text => rows.n_left = n_rows,
                 _ if n_rows == 0 => {}
-                _ => rows.only = Some(token),
+                _ => rows.only = Some((at, token)),
             },
-            Token::Map(_) if in_map => rows.only = Some(token),
-            Token::Text(_) => rows.only = Some(token),
-            other => return Err(rows.unexpected(0, "rows", &other)),
+            Token::Map(_) if in_map => rows.only = Some((at, token)),
+            Token::Text(_) => rows.only = Some((at, token)),
+            other => return Err(rows.unexpected(at, "rows", &other)),
         }
         if rows.only.is_none() && rows.n_left == 0 {
             rows.end()?;
@@ -102,8 +104,7 @@ impl<'b> PackedRows<'b> {
         n_columns: Option<usize>,
         out: &mut Vec<T>,
     ) -> Result<bool, Refusal> {
-        let at = self.scanner.offset();
-        let Some(token) = self.next()? else { return Ok(false) };
+        let Some((at, token)) = self.next()? else { return Ok(false) };
         match token {
             Token::Array(len) => {
                 if let Some(expected) = n_columns.filter(|&expected| expected != len as usize) {
@@ -126,17 +127,16 @@ impl<'b> PackedRows<'b> {
     ///
     /// If the body is not as it should be.
     pub(crate) fn next_text(&mut self) -> Result<Option<&'b str>, Refusal> {
-        let at = self.scanner.offset();
-        let Some(token) = self.next()? else { return Ok(None) };
+        let Some((at, token)) = self.next()? else { return Ok(None) };
         let Token::Text(text) = token else { return Err(self.unexpected(at, "a string", &token)) };
         let text = str::from_utf8(text).map_err(|_| self.refused(at, "a string is not UTF-8"))?;
         self.end_row().map(|()| Some(text))
     }
 
-    /// What the next row begins with.
-    fn next(&mut self) -> Result<Option<Token<'b>>, Refusal> {
-        if let Some(token) = self.only.take() {
-            return Ok(Some(token));
+    /// What the next row begins with, and where.
+    fn next(&mut self) -> Result<Option<(usize, Token<'b>)>, Refusal> {
+        if let Some(only) = self.only.take() {
+            return Ok(Some(only));
         }
         let Some(n_left) = self.n_left.checked_sub(1) else { return Ok(None) };
         self.n_left = n_left;
@@ -169,12 +169,11 @@ impl<'b> PackedRows<'b> {
         out.resize(begin + features.names().len(), T::of(f64::NAN));
         self.named.begin(features);
         for _ in 0..len {
-            let at = self.scanner.offset();
-            let name = match self.token()? {
-                Token::Text(name) => {
-                    str::from_utf8(name).map_err(|_| self.refused(at, "a name is not UTF-8"))?
+            let (at, name) = match self.token()? {
+                (at, Token::Text(name)) => {
+                    (at, str::from_utf8(name).map_err(|_| self.refused(at, "a name is not UTF-8"))?)
                 }
-                other => return Err(self.unexpected(at, "the name of a feature", &other)),
+                (at, other) => return Err(self.unexpected(at, "the name of a feature", &other)),
             };
             let refused = |refusal: Refusal| refusal.at(format_args!("byte {at}, {row}"));
             let feature = self.named.next(features, name).map_err(refused)?;
@@ -187,8 +186,8 @@ impl<'b> PackedRows<'b> {
     }
 
     fn value<T: PackedNumber>(&mut self, accepts: Accepts, column: usize) -> Result<T, Refusal> {
-        let at = self.scanner.offset();
-        let value = match self.token()? {
+        let (at, token) = self.token()?;
+        let value = match token {
             Token::Int(value) => return Ok(T::of_int(value)),
             Token::UInt(value) => return Ok(T::of_uint(value)),
             Token::F32(value) => f64::from(value),
@@ -211,8 +210,11 @@ impl<'b> PackedRows<'b> {
         Err(Refusal::of_body("sv-number", what, "GET /model says what the model takes").at(place))
     }
 
-    fn token(&mut self) -> Result<Token<'b>, Refusal> {
-        self.scanner.token().map_err(|error| self.refused(error.offset(), error.kind()))
+    /// The next token, and where it begins.
+    fn token(&mut self) -> Result<(usize, Token<'b>), Refusal> {
+        let at = self.scanner.offset();
+        let token = self.scanner.token().map_err(|error| self.refused(error.offset(), error.kind()))?;
+        Ok((at, token))
     }
 
     #[cold]
@@ -272,7 +274,11 @@ mod tests {
             (b"\x91\xdd\xff\xff\xff\xff", "sv-columns", "row 0"),
             (b"\x91\x91\xdd\xff\xff\xff\xff", "sv-columns", "row 0"),
             (b"\xdf\xff\xff\xff\xff", "sv-msgpack", "byte 0"),
-            (b"\x82\xa4rows\x90\xa1x\x01", "sv-msgpack", "byte 1"),
+            (b"\x80", "sv-msgpack", "byte 0"),
+            (b"\x82\xa4rows\x90\xa1x\x01", "sv-msgpack", "byte 0"),
+            (b"\x81\xa4rows\x01", "sv-msgpack", "byte 6"),
+            (b"\x81\xa4rows\xa1a", "sv-msgpack", "byte 6"),
+            (b"\xa1a", "sv-msgpack", "byte 0"),
             (b"\x81\xa4cows\x90", "sv-msgpack", "byte 1"),
             (b"\x92\x92\x01\x02\x93\x01\x02\x03", "sv-columns", "row 1"),
             (b"\x91\x92\x01\xc3", "sv-msgpack", "byte 3"),
@@ -292,6 +298,15 @@ mod tests {
         ] {
             let refusal = numbers(body, Accepts::Finite).expect_err("not as it should be");
             assert_eq!((refusal.code, refusal.place()), (code, Some(place)), "{body:x?}");
+        }
+        for (body, place) in [
+            (&b"\x92\x01\x02"[..], "byte 0"),
+            (b"\x81\xa4rows\x92\x01\x02", "byte 6"),
+            (b"\xa1\xff", "byte 0"),
+        ] {
+            let mut texts = PackedRows::new(body, InputKind::Text, None).expect("one row");
+            let refusal = texts.next_text().expect_err("no text");
+            assert_eq!((refusal.code, refusal.place()), ("sv-msgpack", Some(place)), "{body:x?}");
         }
         let deep = [0x91; 60_000];
         assert_eq!(numbers(&deep, Accepts::Finite).map_err(|refusal| refusal.code), Err("sv-columns"));
