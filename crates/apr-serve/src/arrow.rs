@@ -23,8 +23,13 @@ const MIN_CONTENT: usize = 64 << 10;
 /// The same for each byte of a body.
 const MAX_RATIO: usize = 16;
 
+/// Bytes in memory for each byte that a schema may have: its columns before the model's are found.
+const SCHEMA_MEMORY: usize = 32;
+/// Bytes of a column of a batch beside its content.
+const ARRAY_MEMORY: usize = 256;
+
 /// Bytes that the messages of a body may have when decompressed, in all.
-pub(crate) fn max_content(body_len: usize, max_body: usize) -> usize {
+fn max_content(body_len: usize, max_body: usize) -> usize {
     MIN_CONTENT.saturating_add(body_len.saturating_mul(MAX_RATIO)).min(max_body).max(body_len)
 }
 
@@ -34,18 +39,29 @@ pub(crate) struct ArrowRows {
     /// The columns in the order of the model's inputs.
     columns: Vec<usize>,
     batches: VecDeque<Batch>,
+    /// Bytes of the batches, about.
+    memory: usize,
     /// Bytes of texts that may follow: a dictionary repeats them.
     text_left: usize,
 }
 
 impl ArrowRows {
-    /// Reads a body. A model that knows the names of its features gets the columns of these names.
+    /// Reads a body. A model that knows the names of its features gets the columns of these names. `reserve` is called with the bytes in
+    /// memory before they are taken.
     ///
     /// # Errors
     ///
-    /// If the body is no stream, is longer than `options` allow or has more rows, or its columns are not those that the model takes.
-    pub(crate) fn new(body: &[u8], options: &Options, model: &Model) -> Result<Self, Refusal> {
+    /// Those of `reserve`. If the body is no stream, is longer than `options` allow or has more rows, or its columns are not those that the model takes.
+    pub(crate) fn new(
+        body: &[u8],
+        options: &Options,
+        model: &Model,
+        mut reserve: impl FnMut(usize) -> Result<(), Refusal>,
+    ) -> Result<Self, Refusal> {
         let max_content = max_content(body.len(), options.max_body);
+        // The messages are copied, and may be held beside what they decompress to.
+        let mut memory = max_content.saturating_add(body.len());
+        reserve(memory.saturating_add(max_schema(body).saturating_mul(SCHEMA_MEMORY)))?;
         let mut table = Table::arrow_within(body, max_content as u64).map_err(|error| refused(&error))?;
         let n_columns = table.names().len();
         let expected = if model.input_kind() == InputKind::Text { Some(1) } else { model.n_inputs() };
@@ -77,8 +93,15 @@ impl ArrowRows {
                 return Err(Refusal::too_many_rows(options.max_rows));
             }
             batches.push_back(batch);
+            memory = memory.saturating_add(n_columns * ARRAY_MEMORY);
+            reserve(memory)?;
         }
-        Ok(Self { columns: order, batches, text_left: max_content })
+        Ok(Self { columns: order, batches, memory, text_left: max_content })
+    }
+
+    /// Bytes that they take.
+    pub(crate) const fn memory(&self) -> usize {
+        self.memory
     }
 
     /// Values of a row.
@@ -143,6 +166,15 @@ impl ArrowRows {
         }
         Some(batch.slice(0, at_most))
     }
+}
+
+/// Bytes that the schema of a body may have: the length that its first message declares, behind the marks of streams and files.
+fn max_schema(body: &[u8]) -> usize {
+    let mut rest = body.strip_prefix(b"ARROW1\0\0").unwrap_or(body);
+    rest = rest.strip_prefix(&[0xff; 4]).unwrap_or(rest);
+    let declared = rest.first_chunk().map_or(0, |len| u32::from_le_bytes(*len) as usize);
+    // Zeros may stand before the first message of a file.
+    if declared == 0 { body.len() } else { declared.min(body.len()) }
 }
 
 fn too_long() -> Refusal {

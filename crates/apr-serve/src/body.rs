@@ -11,18 +11,28 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use crate::budget::Reserved;
 use crate::refusal::Refusal;
 
-/// Longest body that needs no reservation of memory.
-pub(crate) const SMALL: usize = 16 << 10;
 /// Longest part of a response that is passed on at once.
 const PIECE: usize = 64 << 10;
 
 /// The body of a response.
 #[derive(Debug, Default)]
-pub(crate) struct Answer(Bytes);
+pub(crate) struct Answer {
+    bytes: Bytes,
+    /// What it takes until the client has it.
+    reserved: Option<Reserved>,
+}
+
+impl Answer {
+    /// A body, and what is reserved for it.
+    pub(crate) fn new(bytes: Vec<u8>, mut reserved: Reserved) -> Self {
+        reserved.shrink_to(bytes.capacity());
+        Self { bytes: bytes.into(), reserved: Some(reserved) }
+    }
+}
 
 impl From<Vec<u8>> for Answer {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(bytes.into())
+        Self { bytes: bytes.into(), reserved: None }
     }
 }
 
@@ -34,19 +44,23 @@ impl Body for Answer {
         mut self: Pin<&mut Self>,
         _cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if self.0.is_empty() {
+        if self.bytes.is_empty() {
             return Poll::Ready(None);
         }
-        let len = self.0.len().min(PIECE);
-        Poll::Ready(Some(Ok(Frame::data(self.0.split_to(len)))))
+        let len = self.bytes.len().min(PIECE);
+        let piece = self.bytes.split_to(len);
+        if self.bytes.is_empty() {
+            self.reserved = None;
+        }
+        Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_empty()
+        self.bytes.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.len() as u64)
+        SizeHint::with_exact(self.bytes.len() as u64)
     }
 }
 
@@ -65,7 +79,7 @@ pub(crate) fn too_long(max_body: usize) -> Refusal {
 pub(crate) async fn collect(
     mut incoming: Incoming,
     max_body: usize,
-    reserved: &mut Reserved<'_>,
+    reserved: &mut Reserved,
 ) -> Result<Bytes, Refusal> {
     let too_long = || too_long(max_body).closing();
     if incoming.size_hint().lower() > max_body as u64 {
@@ -84,6 +98,7 @@ pub(crate) async fn collect(
             if data.len() > max_body {
                 return Err(too_long());
             }
+            reserved.grow(data.len())?;
             first = data;
             if incoming.is_end_stream() {
                 break;
@@ -94,9 +109,7 @@ pub(crate) async fn collect(
         if len > max_body {
             return Err(too_long());
         }
-        if len > SMALL {
-            reserved.grow(len)?;
-        }
+        reserved.grow(len)?;
         all.extend_from_slice(&core::mem::take(&mut first));
         all.extend_from_slice(&data);
     }

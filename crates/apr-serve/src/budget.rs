@@ -1,8 +1,12 @@
 //! The memory budget shared by all requests in progress.
 
+use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::refusal::Refusal;
+
+/// Most bytes that need no reservation.
+pub(crate) const SMALL: usize = 16 << 10;
 
 /// A limit in bytes, and how much of it is reserved.
 #[derive(Debug)]
@@ -22,45 +26,59 @@ impl MemoryBudget {
     }
 }
 
-/// Bytes that are reserved for a request until it is dropped.
+/// Bytes that are reserved for a request or its response until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Reserved<'b> {
-    budget: &'b MemoryBudget,
+pub(crate) struct Reserved {
+    budget: Arc<MemoryBudget>,
     len: usize,
 }
 
-impl<'b> Reserved<'b> {
-    pub(crate) const fn none(budget: &'b MemoryBudget) -> Self {
-        Self { budget, len: 0 }
+impl Reserved {
+    pub(crate) fn none(budget: &Arc<MemoryBudget>) -> Self {
+        Self { budget: Arc::clone(budget), len: 0 }
     }
 
-    /// Reserves at least `needed` bytes in all, with half as many again for what follows.
+    /// Reserves at least `needed` bytes in all, with half as many again for what follows; nothing up to [`SMALL`].
     ///
     /// # Errors
     ///
     /// If all requests together would exceed the budget.
     pub(crate) fn grow(&mut self, needed: usize) -> Result<(), Refusal> {
-        if needed <= self.len { Ok(()) } else { self.at_least(needed + needed / 2) }
+        if needed <= self.len.max(SMALL) { Ok(()) } else { self.at_least(needed.saturating_add(needed / 2)) }
     }
 
-    /// Reserves `needed` bytes in all.
+    /// Gives back what is beyond `needed` bytes, of which up to [`SMALL`] need none.
+    pub(crate) fn shrink_to(&mut self, needed: usize) {
+        let needed = if needed > SMALL { needed } else { 0 };
+        let less = self.len.saturating_sub(needed);
+        if less > 0 {
+            self.len -= less;
+            self.budget.used.fetch_sub(less, Ordering::Relaxed);
+        }
+    }
+
+    /// Reserves at least `needed` bytes in all; nothing up to [`SMALL`].
     ///
     /// # Errors
     ///
     /// Those of [`grow`](Self::grow).
     pub(crate) fn at_least(&mut self, needed: usize) -> Result<(), Refusal> {
-        let more = needed.saturating_sub(self.len);
-        let before = self.budget.used.fetch_add(more, Ordering::Relaxed);
-        self.len += more;
-        if before.saturating_add(more) > self.budget.max {
+        if needed <= self.len.max(SMALL) {
+            return Ok(());
+        }
+        let more = needed - self.len;
+        let with = |used: usize| used.checked_add(more).filter(|&all| all <= self.budget.max);
+        let added = self.budget.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with);
+        if added.is_err() {
             return Err(Refusal::busy("the requests in progress use all memory that is reserved for them"));
         }
+        self.len += more;
         Ok(())
     }
 }
 
-impl Drop for Reserved<'_> {
+impl Drop for Reserved {
     fn drop(&mut self) {
-        self.budget.used.fetch_sub(self.len, Ordering::Relaxed);
+        self.shrink_to(0);
     }
 }

@@ -28,13 +28,20 @@ use crate::write;
 /// Rows of a batch where no other request waits.
 const ROWS_AT_ONCE: usize = 256;
 
+/// Most numbers of the rows of a batch that has more than one.
+const NUMBERS_AT_ONCE: usize = 1 << 20;
+
+/// Of a raw response the type of its values, and how many a row has.
+type Raw = Option<(RawKind, usize)>;
+
 /// The predictions for a request.
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) body: Vec<u8>,
     pub(crate) n_rows: usize,
-    /// Of a raw response the type of its values, and how many a row has.
-    pub(crate) raw: Option<(RawKind, usize)>,
+    pub(crate) raw: Raw,
+    /// What the body takes.
+    pub(crate) reserved: Reserved,
 }
 
 /// Predicts the rows of a request. A long request takes turns with others and yields after each batch.
@@ -49,27 +56,36 @@ pub(crate) async fn answer(
     ask: Ask,
     end: Instant,
 ) -> Result<Answered, Refusal> {
-    let mut work = Work::new(&worker.shared.options, &served.model, &served.tag, body, ask)?;
     let mut reserved = Reserved::none(&worker.shared.budget);
-    reserved.grow(work.held())?;
+    let mut work = Work::new(&worker.shared.options, &served.model, &served.tag, body, ask, |needed| {
+        reserved.at_least(needed)
+    })?;
+    // What the schema took is free again.
+    reserved.shrink_to(work.held());
     let mut n_rows = served.rows_at_once();
-    if work.piece(n_rows)? {
+    reserved.at_least(work.held_after(n_rows))?;
+    let mut goes_on = work.piece(n_rows)?;
+    reserved.at_least(work.held())?;
+    if goes_on {
         let _turn = worker.turns.acquire().await;
-        loop {
+        while goes_on {
             yield_now().await;
-            reserved.grow(work.held())?;
+            reserved.at_least(work.held_after(n_rows))?;
             let began = Instant::now();
             if began > end {
                 return Err(Refusal::busy("the answer takes longer than the server may work on it"));
             }
-            if !work.piece(n_rows)? {
-                break;
+            goes_on = work.piece(n_rows)?;
+            reserved.at_least(work.held())?;
+            if goes_on {
+                served.learn(n_rows, began.elapsed());
+                n_rows = served.rows_at_once();
             }
-            served.learn(n_rows, began.elapsed());
-            n_rows = served.rows_at_once();
         }
     }
-    work.end()
+    let (body, n_rows, raw) = work.end()?;
+    reserved.at_least(body.capacity())?;
+    Ok(Answered { body, n_rows, raw, reserved })
 }
 
 impl Model {
@@ -116,7 +132,7 @@ impl Model {
     }
 
     fn answer_at_once(&self, body: &[u8], ask: Ask, options: &Options) -> Result<Vec<u8>, (u16, Vec<u8>)> {
-        answer_at_once(self, &self.tag(1), body, ask, options).map(|answered| answered.body).map_err(told)
+        answer_at_once(self, &self.tag(1), body, ask, options).map_err(told)
     }
 }
 
@@ -136,10 +152,10 @@ fn answer_at_once(
     body: &[u8],
     ask: Ask,
     options: &Options,
-) -> Result<Answered, Refusal> {
-    let mut work = Work::new(options, model, tag, body, ask)?;
+) -> Result<Vec<u8>, Refusal> {
+    let mut work = Work::new(options, model, tag, body, ask, |_| Ok(()))?;
     while work.piece(ROWS_AT_ONCE)? {}
-    work.end()
+    work.end().map(|(body, ..)| body)
 }
 
 /// A request in progress.
@@ -160,9 +176,9 @@ struct Work<'w> {
     answer: AnswerForm,
     #[cfg(feature = "arrow")]
     columns: arrow::Columns,
-    /// Bytes that the body may take beside itself.
-    body_memory: usize,
-    raw: Option<(RawKind, usize)>,
+    /// Most numbers that the body may have.
+    max_numbers: usize,
+    raw: Raw,
 }
 
 enum Body<'w> {
@@ -176,12 +192,15 @@ enum Body<'w> {
 }
 
 impl<'w> Work<'w> {
+    /// Begins; `reserve` is called with the bytes that the body takes beside itself, before they are taken.
     fn new(
         options: &Options,
         model: &'w Model,
         tag: &'w str,
         body: &'w [u8],
         ask: Ask,
+        #[cfg_attr(not(feature = "arrow"), expect(unused, reason = "other bodies are read as they are"))]
+        reserve: impl FnMut(usize) -> Result<(), Refusal>,
     ) -> Result<Self, Refusal> {
         let is_numbers = matches!(ask.form, Form::Csv { .. } | Form::Raw { .. });
         if is_numbers && model.input_kind() == InputKind::Text {
@@ -200,7 +219,7 @@ impl<'w> Work<'w> {
                 (Body::MessagePack(PackedRows::new(body, model.input_kind(), features)?), None)
             }
             #[cfg(feature = "arrow")]
-            Form::Arrow => (Body::Arrow(ArrowRows::new(body, options, model)?), None),
+            Form::Arrow => (Body::Arrow(ArrowRows::new(body, options, model, reserve)?), None),
             Form::Raw { n_columns } => {
                 (Body::Raw(RawRows::new(body, n_columns, model.n_inputs())?), Some((RawKind::Floats, 0)))
             }
@@ -226,6 +245,17 @@ impl<'w> Work<'w> {
                 Body::Arrow(rows) => Some(rows.n_columns()),
                 Body::Raw(rows) => Some(rows.n_columns()),
             },
+            max_numbers: match &rows {
+                // A number and a comma; a comma alone; one byte; four bytes.
+                Body::Json(_) => body.len() / 2,
+                Body::Csv(_) => body.len() + 1,
+                #[cfg(feature = "msgpack")]
+                Body::MessagePack(_) => body.len(),
+                Body::Raw(_) => body.len() / 4,
+                // Nulls take no bytes.
+                #[cfg(feature = "arrow")]
+                Body::Arrow(_) => usize::MAX,
+            },
             rows,
             terms: if model.input_kind() == InputKind::Text { model.any().terms() } else { None },
             max_rows: options.max_rows,
@@ -237,17 +267,13 @@ impl<'w> Work<'w> {
             answer: ask.answer,
             #[cfg(feature = "arrow")]
             columns: arrow::Columns::new(),
-            body_memory: match ask.form {
-                #[cfg(feature = "arrow")]
-                Form::Arrow => arrow::max_content(body.len(), options.max_body),
-                _ => 0,
-            },
             raw,
         })
     }
 
     /// Predicts the next rows, at most `at_once`. Returns whether there may be more.
     fn piece(&mut self, at_once: usize) -> Result<bool, Refusal> {
+        let at_once = self.rows_at_most(at_once);
         let mut texts: Vec<Cow<'w, str>> = Vec::new();
         let model = self.model;
         let accepts = model.accepts();
@@ -356,12 +382,40 @@ impl<'w> Work<'w> {
         self.out.len()
     }
 
-    /// Bytes in memory beside the body.
-    fn held(&self) -> usize {
-        self.body_memory + self.answer_len()
+    /// So many rows, or as many as have the numbers of a piece.
+    fn rows_at_most(&self, at_once: usize) -> usize {
+        self.n_columns.map_or(at_once, |n_columns| at_once.min((NUMBERS_AT_ONCE / n_columns.max(1)).max(1)))
     }
 
-    fn end(mut self) -> Result<Answered, Refusal> {
+    /// Bytes in memory beside the body.
+    fn held(&self) -> usize {
+        let rows: usize = match &self.rows {
+            #[cfg(feature = "arrow")]
+            Body::Arrow(rows) => rows.memory(),
+            _ => 0,
+        };
+        rows.saturating_add(self.numbers_len()).saturating_add(self.answer_len().max(self.out.capacity()))
+    }
+
+    /// The same when so many more rows have been read, without their predictions.
+    fn held_after(&self, at_once: usize) -> usize {
+        let width = match self.model.input_kind() {
+            InputKind::Text => return self.held(),
+            InputKind::F64 => size_of::<f64>(),
+            _ => size_of::<f32>(),
+        };
+        let row = self.n_columns.unwrap_or(usize::MAX);
+        let most = row.saturating_mul(self.rows_at_most(at_once)).min(self.max_numbers).saturating_mul(width);
+        self.held().saturating_add(most.saturating_sub(self.numbers_len()))
+    }
+
+    /// Bytes of the numbers of a piece.
+    fn numbers_len(&self) -> usize {
+        self.narrow.capacity() * size_of::<f32>() + self.wide.capacity() * size_of::<f64>()
+    }
+
+    /// The answer and how many rows it has.
+    fn end(mut self) -> Result<(Vec<u8>, usize, Raw), Refusal> {
         match self.answer {
             _ if self.raw.is_some() => {}
             AnswerForm::Json => {
@@ -381,6 +435,85 @@ impl<'w> Work<'w> {
                 self.out = self.columns.end()?;
             }
         }
-        Ok(Answered { body: self.out, n_rows: self.n_rows, raw: self.raw })
+        Ok((self.out, self.n_rows, self.raw))
+    }
+}
+
+#[cfg(all(test, feature = "arrow", feature = "msgpack"))]
+mod tests {
+    use apr_models::{AnyModel, StandardScaler};
+    use apr_table::{CellType, ColumnSpec, TableFormat, TableWriter, Values};
+    use test_meter::CountingAllocator;
+
+    use super::*;
+    use crate::budget::SMALL;
+    use crate::csv::Header;
+
+    #[global_allocator]
+    static HEAP: CountingAllocator = CountingAllocator::new();
+
+    /// Gives back rows of so many numbers.
+    fn same(n_columns: usize) -> Model {
+        let same =
+            StandardScaler::from_parts(vec![0.0; n_columns], vec![1.0; n_columns]).expect("sound parts");
+        Model::new(AnyModel::from(same)).expect("it transforms rows")
+    }
+
+    /// A stream of zeros, of batches of one row.
+    fn stream(n_columns: usize, n_batches: usize, cell_type: CellType) -> Vec<u8> {
+        let spec = |column: usize| ColumnSpec { name: column.to_string(), cell_type, is_nullable: false };
+        let specs = (0..n_columns).map(spec).collect();
+        let mut writer = TableWriter::new(Vec::new(), TableFormat::ArrowStream, specs).expect("names differ");
+        let zero = || match cell_type {
+            CellType::Bool => Values::Bool(vec![false]),
+            _ => Values::F32(vec![0.0]),
+        };
+        writer.write((0..n_columns).map(|_| zero().into()).collect()).expect("the columns");
+        let stream = writer.finish().expect("a stream");
+        // Mark and length, the schema, the batch, the end.
+        let schema_len = 8 + u32::from_le_bytes(stream[4..8].try_into().expect("four bytes")) as usize;
+        let (schema, batch) = stream.split_at(schema_len);
+        let (batch, end) = batch.split_at(batch.len() - 8);
+        [schema, &batch.repeat(n_batches), end].concat()
+    }
+
+    #[test]
+    fn what_a_body_takes_is_reserved_before_it_is_taken() {
+        let wide = 20_000;
+        let packed =
+            [&b"\xdc\x00\x40"[..], &[&b"\xdd\0\0\x4e\x20"[..], &[0; 20_000]].concat().repeat(64)].concat();
+        let csv = format!("{}\n", vec!["0"; wide].join(",")).repeat(64).into_bytes();
+        let json = format!("[{}]", vec![format!("[{}]", vec!["0"; wide].join(",")); 64].join(","));
+        for (name, n_columns, form, body) in [
+            ("columns", wide, Form::Arrow, stream(wide, 1, CellType::F32)),
+            ("batches", 2, Form::Arrow, stream(2, 1000, CellType::F32)),
+            ("both", 100, Form::Arrow, stream(100, 100, CellType::Bool)),
+            ("packed", wide, Form::MessagePack, packed),
+            ("csv", wide, Form::Csv { header: Header::Absent }, csv),
+            ("json", wide, Form::Json, json.into_bytes()),
+        ] {
+            // The decompressed content may not be longer than this.
+            let options = Options { max_body: body.len(), ..Options::default() };
+            let model = same(n_columns);
+            let ask = Ask { form, answer: AnswerForm::Json, output: OutputKind::Transformed };
+            let mut reserved = 0_usize;
+            let (work, usage) = HEAP.measure_thread(|| {
+                Work::new(&options, &model, "", &body, ask, |needed| {
+                    reserved = reserved.max(needed);
+                    Ok(())
+                })
+            });
+            let mut work = work.expect("a body");
+            assert!(usage.peak <= reserved + SMALL, "{name}: {usage:?}, reserved {reserved}");
+            loop {
+                let reserved = work.held_after(16);
+                let goes_on = work.piece(16).expect("rows");
+                // A list grows to twice what it needs.
+                assert!(work.numbers_len() <= 2 * reserved, "{name}: {} {reserved}", work.numbers_len());
+                if !goes_on {
+                    break;
+                }
+            }
+        }
     }
 }

@@ -13,7 +13,7 @@ use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap};
 
-use crate::body::{self, SMALL};
+use crate::body::{self, Answer};
 use crate::budget::Reserved;
 use crate::connections::Phase;
 use crate::link::Link;
@@ -162,17 +162,15 @@ pub(crate) async fn answer(
     let body = body::collect(request.into_body(), max_len, &mut reserved).await?;
     worker.counters().received(body.len());
     link.enter(Phase::Work);
-    if body.len() > SMALL {
-        // As it came, and decrypted.
-        reserved.at_least(2 * body.len())?;
-    }
+    // As it came, and decrypted.
+    reserved.at_least(2 * body.len())?;
     let opened = shared.private.as_ref().ok_or_else(not_opened)?.open(&body)?;
     drop(body);
     let served = shared.slot.current();
     let answered = predict(worker, &served, opened.input(), began + shared.options.request_time).await;
     let (told, response);
     let n_rows = match &answered {
-        Ok((ask, Answered { body, n_rows, raw })) => {
+        Ok((ask, Answered { body, n_rows, raw, .. })) => {
             response = ServiceResponse {
                 status: StatusCode::OK.as_u16(),
                 n_columns: raw.map_or(0, |(_, n_columns)| n_columns as u32),
@@ -190,10 +188,8 @@ pub(crate) async fn answer(
             0
         }
     };
-    if response.body.len() > SMALL {
-        // The same with its head, and encrypted with padding that may double it.
-        reserved.at_least(3 * response.body.len())?;
-    }
+    // The same with its head, and encrypted with padding that may double it.
+    reserved.at_least(3 * response.body.len())?;
     let cannot = |error| Refusal::busy(format_args!("the response cannot be encrypted: {error}"));
     let content = response.to_vec().map_err(cannot)?;
     let is_answered = answered.is_ok();
@@ -202,7 +198,7 @@ pub(crate) async fn answer(
     if is_answered {
         worker.counters().predicted(n_rows, sealed.len(), began.elapsed());
     }
-    Ok(Reply { response: with_body(MEDIA_TYPE, sealed), n_rows })
+    Ok(Reply { response: with_body(MEDIA_TYPE, Answer::new(sealed, reserved)), n_rows })
 }
 
 /// Predicts the rows inside a request.

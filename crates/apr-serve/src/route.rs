@@ -157,8 +157,8 @@ fn options(endpoint: Endpoint) -> Response<Answer> {
     response
 }
 
-pub(crate) fn with_body(content_type: &'static str, body: Vec<u8>) -> Response<Answer> {
-    let mut response = Response::new(Answer::from(body));
+pub(crate) fn with_body(content_type: &'static str, body: impl Into<Answer>) -> Response<Answer> {
+    let mut response = Response::new(body.into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
@@ -220,10 +220,10 @@ async fn predict(worker: &Worker, link: &Link, request: Request<Incoming>) -> Re
     link.enter(Phase::Work);
     let served = worker.shared.slot.current();
     let end = began + options.request_time;
-    let Answered { body, n_rows, raw } = predict::answer(worker, &served, &body, ask, end).await?;
+    let Answered { body, n_rows, raw, reserved } = predict::answer(worker, &served, &body, ask, end).await?;
     worker.counters().predicted(n_rows, body.len(), began.elapsed());
     let media_type = media_type_of(ask, raw.map(|(kind, _)| kind));
-    let mut response = with_body(media_type, body);
+    let mut response = with_body(media_type, Answer::new(body, reserved));
     if let Some((_, n_columns)) = raw {
         response.headers_mut().insert(COLUMNS, HeaderValue::from(n_columns));
     }

@@ -32,7 +32,7 @@ pub(crate) struct Shared {
     pub(crate) counters: Vec<Counters>,
     pub(crate) rare: Rare,
     pub(crate) connections: Connections,
-    pub(crate) budget: MemoryBudget,
+    pub(crate) budget: Arc<MemoryBudget>,
     /// What times are counted from.
     start: Instant,
     is_draining: AtomicBool,
@@ -44,7 +44,7 @@ impl Shared {
         Self {
             hosts: Hosts::new(addr, &options.allowed_hosts),
             connections: Connections::new(&options),
-            budget: MemoryBudget::new(options.max_memory),
+            budget: Arc::new(MemoryBudget::new(options.max_memory)),
             options,
             log,
             slot,

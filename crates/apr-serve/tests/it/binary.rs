@@ -1,5 +1,6 @@
 //! Bodies and answers as Arrow IPC and MessagePack: `tests/data/README.md`.
 
+use core::time::Duration;
 use std::path::Path;
 
 use apr_models::{Accepts, AnyModel, CountVectorizer, CountVectorizerOptions, Labels};
@@ -7,7 +8,7 @@ use apr_serve::{Model, Options};
 use apr_table::{Accepted, Table};
 use serde_json::{Value, json};
 
-use crate::client::{Response, Running, line, options, start, start_with};
+use crate::client::{Response, Running, line, options, start, start_with, with_length};
 use crate::models::classes;
 
 const ARROW: &str = "application/vnd.apache.arrow.stream";
@@ -231,4 +232,57 @@ fn classes_and_probabilities_are_answered_in_each_form() {
         let mut table = Table::arrow(answer.body.as_slice()).unwrap();
         assert!(table.names() == ["prediction"] && table.next_batch().unwrap().is_none());
     }
+}
+
+#[test]
+fn memory_is_reserved_before_a_body_is_decoded() {
+    let server = start_with(named(), Options { max_memory: 1000, ..options() });
+    // What is wrong with a body is not known yet.
+    for name in ["rows.arrows", "zstd.arrows", "dates.arrows", "zeros.arrows", "all_nulls.arrows"] {
+        let busy = send_file(&server, name);
+        assert_eq!((busy.status, busy.code().as_str()), (503, "sv-busy"), "{name}");
+    }
+    assert_eq!(send_file(&server, "rows.msgpack").status, 200);
+    assert_eq!(server.metric("apr_serve_buffered_bytes"), 0.0);
+    let server = start_with(named(), options());
+    for name in ["rows.arrows", "dates.arrows", "zeros.arrows"] {
+        send_file(&server, name);
+        assert_eq!(server.metric("apr_serve_buffered_bytes"), 0.0, "{name}");
+    }
+}
+
+#[test]
+fn an_answer_is_counted_until_the_client_has_it() {
+    const WIDTH: usize = 20_000;
+    let same = apr_models::StandardScaler::from_parts(vec![0.0; WIDTH], vec![1.0; WIDTH]).unwrap();
+    let model = Model::new(AnyModel::from(same)).unwrap();
+    let server = start_with(
+        model,
+        Options {
+            max_body: 3 << 20,
+            max_memory: 18 << 20,
+            request_time: Duration::from_secs(60),
+            ..options()
+        },
+    );
+    // Two million numbers of one byte; in JSON, each takes four.
+    let row = [&b"\xdd\0\0\x4e\x20"[..], &[0; WIDTH]].concat();
+    let body = [&b"\x91"[..], &row].concat();
+    assert_eq!(send(&server, MESSAGE_PACK, "", &body).status, 200);
+    let long = [&b"\xdc\0\x64"[..], &row.repeat(100)].concat();
+    let head = format!("POST /predict HTTP/1.1\r\ncontent-type: {MESSAGE_PACK}\r\n");
+    let mut slow = server.connect();
+    slow.send(&with_length(&head, &long));
+    // More than the operating system takes from the server.
+    while server.metric("apr_serve_answer_bytes_total") < 8e6 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(server.metric("apr_serve_buffered_bytes") >= 8e6);
+    let busy = send(&server, MESSAGE_PACK, "", &long);
+    assert_eq!((busy.status, busy.code().as_str()), (503, "sv-busy"));
+    assert!(slow.response().body.len() > 8_000_000);
+    while server.metric("apr_serve_buffered_bytes") > 0.0 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(send(&server, MESSAGE_PACK, "", &body).status, 200);
 }
