@@ -26,12 +26,12 @@ pub struct Table<'r> {
 pub(crate) const BATCH: usize = 8192;
 
 enum Source<'r> {
-    Arrow(Messages<Box<dyn Read + 'r>>),
+    Arrow(Box<Messages<Box<dyn Read + 'r>>>),
     Batches(Box<dyn RecordBatchReader + Send + 'r>),
     #[cfg(feature = "ald")]
     Ald(Box<crate::ald::Rows>),
     #[cfg(feature = "parquet")]
-    Parquet(crate::parquet::Rows),
+    Parquet(Box<crate::parquet::Rows>),
 }
 
 impl fmt::Debug for Table<'_> {
@@ -74,7 +74,7 @@ impl<'r> Table<'r> {
         let schema = messages.schema();
         let columns =
             schema.fields().iter().map(|field| (field.name().clone(), is_supported(field.data_type())));
-        Self::new(columns.collect(), Source::Arrow(messages))
+        Self::new(columns.collect(), Source::Arrow(Box::new(messages)))
     }
 
     /// Reads a Parquet file.
@@ -100,7 +100,7 @@ impl<'r> Table<'r> {
     #[cfg(feature = "parquet")]
     fn of_parquet(rows: crate::parquet::Rows) -> Self {
         let columns = rows.columns();
-        Self::new(columns, Source::Parquet(rows))
+        Self::new(columns, Source::Parquet(Box::new(rows)))
     }
 
     /// Reads a dataset of alimentar: compares its checksum, verifies its signature and decrypts it, as `access` demands and allows.
