@@ -1,6 +1,7 @@
 //! Rows of NumPy arrays: `.npy`, and the arrays of `.npz`.
 
 use alloc::collections::BTreeMap;
+use std::collections::HashMap;
 
 use apr_table::{Accepted, Problem, Value};
 use model_file::{ModelFile, OpenOptions, Tensor};
@@ -16,13 +17,26 @@ use crate::terminal::escape;
 /// An array with a row for each sample, and other arrays with a value for each.
 pub(super) struct Arrays {
     file: ModelFile<FileSource>,
-    /// The array with the rows.
-    rows: String,
+    /// The array with the rows, by its place in the file.
+    rows: usize,
     n_rows: usize,
     n_columns: usize,
-    /// Arrays with a value for each row, which may be asked for as columns.
-    others: Vec<String>,
+    /// Places of the arrays with a value for each row, which may be asked for as columns.
+    others: Vec<usize>,
+    /// The arrays beside the rows.
+    by_name: HashMap<String, Other>,
     next_row: usize,
+}
+
+/// An array that is not the one with the rows.
+#[derive(Clone, Copy)]
+struct Other {
+    /// Its place in the file.
+    at: usize,
+    /// Its place among those with a value for each row.
+    column: Option<usize>,
+    /// Whether its elements are numbers.
+    is_sound: bool,
 }
 
 /// What an array with the rows is called in an archive, by convention.
@@ -62,11 +76,18 @@ impl Arrays {
         };
         check(rows)?;
         let is_column = |shape: &[usize]| matches!(*shape, [len] | [len, 1] if len == n_rows);
-        let others =
-            tensors.iter().filter(|tensor| is_column(tensor.shape()) && tensor.name() != rows.name());
-        let (others, rows) =
-            (others.map(|tensor| tensor.name().to_owned()).collect(), rows.name().to_owned());
-        Ok(Self { file, rows, n_rows, n_columns, others, next_row: 0 })
+        let (mut others, mut by_name, mut rows_at) = (Vec::new(), HashMap::new(), 0);
+        for (at, tensor) in tensors.iter().enumerate() {
+            if tensor.name() == rows.name() {
+                rows_at = if core::ptr::eq(tensor, rows) { at } else { rows_at };
+                continue;
+            }
+            let column = is_column(tensor.shape()).then_some(others.len());
+            others.extend(column.map(|_| at));
+            let other = Other { at, column, is_sound: column.is_some() && check(tensor).is_ok() };
+            by_name.entry(tensor.name().to_owned()).or_insert(other);
+        }
+        Ok(Self { rows: rows_at, n_rows, n_columns, others, by_name, next_row: 0, file })
     }
 
     pub(super) const fn n_columns(&self) -> usize {
@@ -75,19 +96,18 @@ impl Arrays {
 
     /// The number of the array of that name as a column, if there is one with a value for each row.
     pub(super) fn column(&self, wanted: &str) -> Result<Option<usize>, Failure> {
-        if let Some(at) = self.others.iter().position(|name| name == wanted) {
-            check(&self.file.tensor(wanted)?)?;
-            return Ok(Some(self.n_columns + at));
-        }
-        let tensors = self.file.tensors()?;
-        match tensors.iter().find(|tensor| tensor.name() == wanted && wanted != self.rows) {
-            None => Ok(None),
-            Some(tensor) => {
+        let Some(other) = self.by_name.get(wanted) else { return Ok(None) };
+        if !other.is_sound
+            && let Some(tensor) = self.file.tensor_at(other.at)?
+        {
+            if other.column.is_none() {
                 let what =
-                    format!("{} does not have one value for each of {} rows", shown(tensor), self.n_rows);
-                Err(Failure::new(CODE_TABLE_COLUMNS, what))
+                    format!("{} does not have one value for each of {} rows", shown(&tensor), self.n_rows);
+                return Err(Failure::new(CODE_TABLE_COLUMNS, what));
             }
+            check(&tensor)?;
         }
+        Ok(other.column.map(|column| self.n_columns + column))
     }
 
     /// Takes the next rows, at most `limit`, until the first one at fault.
@@ -102,20 +122,39 @@ impl Arrays {
         let n_rows = limit.min(self.n_rows - first);
         self.next_row += n_rows;
         let accepted = accepted(wanted.accepts);
-        let mut values: Vec<Cell<T>> = Vec::new();
+        // Once for all columns: finding an array in a file takes as long as the file has arrays.
+        let tensors = self.file.tensors().map_err(|error| Stop::Table(error.into()))?;
+        let part = |at: usize, width: usize| match tensors.get(at) {
+            Some(tensor) => Part::read(tensor, width, first, n_rows),
+            None => Ok(Part::default()),
+        };
+        let in_rows = |column: &usize| *column < self.n_columns;
+        let rows = match wanted.numbers.iter().any(in_rows) || wanted.text.as_ref().is_some_and(in_rows) {
+            true => part(self.rows, self.n_columns)?,
+            false => Part::default(),
+        };
+        let texts_of = |column: usize| match column.checked_sub(self.n_columns) {
+            None => Ok(rows.texts(column, n_rows)),
+            Some(other) => match self.others.get(other) {
+                Some(&at) => part(at, 1).map(|part| part.texts(0, n_rows)),
+                None => Ok(Vec::new()),
+            },
+        };
         let is_number = |column: &usize| !categories.contains_key(column);
-        if wanted.numbers.iter().any(|column| *column < self.n_columns && is_number(column)) {
-            self.read(&self.rows, self.n_columns, first, n_rows, accepted, &mut values)?;
-        }
+        let values: Vec<Cell<T>> =
+            match wanted.numbers.iter().any(|column| in_rows(column) && is_number(column)) {
+                true => rows.cells(accepted),
+                false => Vec::new(),
+            };
         let mut others: BTreeMap<usize, Vec<Cell<T>>> = BTreeMap::new();
         let mut names: BTreeMap<usize, Vec<String>> = BTreeMap::new();
         for &column in wanted.numbers {
             if !is_number(&column) {
-                names.insert(column, self.texts(column, first, n_rows)?);
-            } else if let Some(name) =
+                names.insert(column, texts_of(column)?);
+            } else if let Some(&at) =
                 column.checked_sub(self.n_columns).and_then(|other| self.others.get(other))
             {
-                self.read(name, 1, first, n_rows, accepted, others.entry(column).or_default())?;
+                others.insert(column, part(at, 1)?.cells(accepted));
             }
         }
         let cell = |row: usize, column: usize| match column < self.n_columns {
@@ -123,7 +162,7 @@ impl Arrays {
             false => others.get(&column)?.get(row),
         };
         let texts = match wanted.text {
-            Some(column) => self.texts(column, first, n_rows)?,
+            Some(column) => texts_of(column)?,
             None => Vec::new(),
         };
         let mut texts = texts.into_iter();
@@ -152,42 +191,63 @@ impl Arrays {
         }
         Ok(())
     }
+}
 
-    /// The cells of a column as texts.
-    fn texts(&self, column: usize, first: usize, n_rows: usize) -> Result<Vec<String>, Stop> {
-        let (name, width, at) =
-            match column.checked_sub(self.n_columns).and_then(|other| self.others.get(other)) {
-                Some(name) => (name, 1, 0),
-                None => (&self.rows, self.n_columns, column),
-            };
-        let mut texts = Vec::new();
-        self.read(name, width, first, n_rows, Accepted { missing: true, infinite: true }, &mut texts)?;
-        Ok(texts.into_iter().skip(at).step_by(width.max(1)).map(|Digits(text)| text).collect())
-    }
+/// The elements of some rows of an array.
+#[derive(Default)]
+struct Part {
+    bytes: Vec<u8>,
+    /// Of an array whose elements are numbers.
+    dtype: Option<Dtype>,
+    /// Elements of a row.
+    width: usize,
+}
 
-    /// Appends the elements of some rows of an array.
-    fn read<C: Element>(
-        &self,
-        name: &str,
-        width: usize,
-        first: usize,
-        n_rows: usize,
-        accepted: Accepted,
-        out: &mut Vec<C>,
-    ) -> Result<(), Stop> {
-        let tensor = self.file.tensor(name).map_err(stop)?;
+impl Part {
+    fn read(tensor: &Tensor<'_>, width: usize, first: usize, n_rows: usize) -> Result<Self, Stop> {
+        let widened;
         // 16-bit floats are read as 32-bit ones.
         let tensor = match tensor.dtype() {
-            TensorType::Known(Dtype::F16 | Dtype::Bf16) => tensor.widened().map_err(stop)?,
+            TensorType::Known(Dtype::F16 | Dtype::Bf16) => {
+                widened = tensor.widened().map_err(stop)?;
+                &widened
+            }
             _ => tensor,
         };
-        let TensorType::Known(dtype) = tensor.dtype() else { return Ok(()) };
-        let row_len = width * (dtype.bits() / 8) as usize;
+        let TensorType::Known(dtype) = tensor.dtype() else { return Ok(Self::default()) };
+        let row_len = width * element_len(dtype);
         let mut bytes = vec![0; row_len * n_rows];
         tensor.read(row_len as u64 * first as u64, &mut bytes).map_err(stop)?;
-        elements(dtype, &bytes, accepted, out);
-        Ok(())
+        Ok(Self { bytes, dtype: Some(dtype), width })
     }
+
+    /// All elements, row by row.
+    fn cells<C: Element>(&self, accepted: Accepted) -> Vec<C> {
+        let mut cells = Vec::new();
+        if let Some(dtype) = self.dtype {
+            elements(dtype, &self.bytes, accepted, &mut cells);
+        }
+        cells
+    }
+
+    /// The elements of a column as texts; the others are not looked at.
+    fn texts(&self, column: usize, n_rows: usize) -> Vec<String> {
+        let mut texts = Vec::new();
+        if let Some(dtype) = self.dtype {
+            let len = element_len(dtype);
+            for row in 0..n_rows {
+                let begin = (row * self.width + column) * len;
+                let element = self.bytes.get(begin..begin + len).unwrap_or_default();
+                elements(dtype, element, Accepted { missing: true, infinite: true }, &mut texts);
+            }
+        }
+        texts.into_iter().map(|Digits(text)| text).collect()
+    }
+}
+
+/// Bytes of an element that is a number.
+const fn element_len(dtype: Dtype) -> usize {
+    (dtype.bits() / 8) as usize
 }
 
 fn stop(error: model_file::Error) -> Stop {
@@ -299,5 +359,46 @@ fn elements<C: Element>(dtype: Dtype, bytes: &[u8], accepted: Accepted, out: &mu
         Dtype::F64 => each!(f64, |value| C::of_f64(value, accepted)),
         // The others were refused.
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use test_meter::CountingAllocator;
+
+    use super::super::{Accepts, Categories};
+    use super::*;
+
+    #[global_allocator]
+    static HEAP: CountingAllocator = CountingAllocator::new();
+
+    #[test]
+    fn columns_of_categories_are_read_once() {
+        const ROWS: usize = 50;
+        const COLUMNS: usize = 80;
+        let header = format!("{{'descr': '<i2', 'fortran_order': False, 'shape': ({ROWS}, {COLUMNS}), }}");
+        let elements = (0..ROWS * COLUMNS).flat_map(|number| (number as u16 % 7).to_le_bytes());
+        let file: Vec<u8> = b"\x93NUMPY\x01\x00\x76\x00"
+            .iter()
+            .copied()
+            .chain(format!("{header:117}\n").bytes())
+            .chain(elements)
+            .collect();
+        let path = std::env::temp_dir().join(format!("apr-arrays-{}.npy", std::process::id()));
+        std::fs::write(&path, file).unwrap();
+        let mut arrays =
+            Arrays::open(FileSource::new(std::fs::File::open(&path).unwrap()).unwrap(), None).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let columns: Vec<usize> = (0..COLUMNS).collect();
+        let wanted = Wanted { numbers: &columns, accepts: Accepts::Finite, text: Some(COLUMNS - 1) };
+        let mut categories: BTreeMap<usize, Categories> =
+            columns.iter().map(|&column| (column, Categories::found())).collect();
+        let mut taken = Taken { n_rows: 0, numbers: Vec::<f32>::new(), texts: Vec::new() };
+        let (result, usage) = HEAP.measure_thread(|| arrays.take(wanted, &mut categories, ROWS, &mut taken));
+        assert!(result.is_ok() && taken.n_rows == ROWS && taken.numbers.len() == ROWS * COLUMNS);
+        assert_eq!(taken.texts[1].1, ((2 * COLUMNS - 1) % 7).to_string());
+        assert_eq!(categories.remove(&0).unwrap().into_names(), ["0", "3", "6", "2", "5", "1", "4"]);
+        // A text for each cell, and some for each column.
+        assert!(usage.requests < 2 * ROWS * COLUMNS, "{}", usage.requests);
     }
 }
