@@ -12,6 +12,7 @@ mod json_lines;
 mod number;
 
 use alloc::collections::BTreeMap;
+use std::collections::HashMap;
 use std::io::{BufReader, Read};
 #[cfg(feature = "tables")]
 use std::path::Path;
@@ -69,6 +70,8 @@ pub(crate) struct Table {
     rows: Rows,
     label: PathBuf,
     names: Option<Vec<String>>,
+    /// The column of each name; none of a name that several have.
+    by_name: HashMap<String, Option<usize>>,
     n_columns: usize,
     /// Of columns whose cells are no numbers.
     categories: BTreeMap<usize, Categories>,
@@ -146,7 +149,8 @@ impl Table {
             }
         };
         let categories = BTreeMap::new();
-        let mut table = Self { rows, label, names: None, n_columns: 0, categories, failure: None };
+        let by_name = HashMap::new();
+        let mut table = Self { rows, label, names: None, by_name, n_columns: 0, categories, failure: None };
         table.names = match &mut table.rows {
             Rows::JsonLines(lines) => Some(lines.names().to_vec()),
             #[cfg(feature = "tables")]
@@ -175,6 +179,10 @@ impl Table {
         };
         if let Some(names) = &table.names {
             table.n_columns = names.len();
+            for (column, name) in names.iter().enumerate() {
+                let column_of = table.by_name.entry(name.clone());
+                column_of.and_modify(|column| *column = None).or_insert(Some(column));
+            }
         }
         Ok(table)
     }
@@ -205,13 +213,10 @@ impl Table {
         {
             return Ok(column);
         }
-        if let Some(names) = &self.names {
-            let mut found = names.iter().enumerate().filter(|(_, name)| *name == wanted).map(|(idx, _)| idx);
-            match (found.next(), found.next()) {
-                (Some(idx), None) => return Ok(idx),
-                (Some(_), Some(_)) => return missing("several columns have that name".to_owned()),
-                (None, _) => {}
-            }
+        match self.by_name.get(wanted) {
+            Some(Some(column)) => return Ok(*column),
+            Some(None) => return missing("several columns have that name".to_owned()),
+            None => {}
         }
         match (wanted.parse::<usize>(), &self.names) {
             (Ok(number), _) if (1..=self.n_columns).contains(&number) => Ok(number - 1),

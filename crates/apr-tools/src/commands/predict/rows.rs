@@ -1,5 +1,7 @@
 //! Rows of a table as samples.
 
+use alloc::collections::BTreeSet;
+
 use apr_models::{Accepts, InputKind, Predictions, Samples};
 
 use super::answer::Asked;
@@ -102,8 +104,9 @@ fn feature_columns(
     let others = || (0..table.n_columns()).filter(|column| Some(*column) != target);
     if let (Some(features), Some(names)) = (&known.features, table.names()) {
         let columns = features.iter().map(|feature| table.column(feature)).collect::<Result<Vec<_>, _>>()?;
+        let used: BTreeSet<usize> = columns.iter().copied().collect();
         let unused: Vec<String> = others()
-            .filter(|column| !columns.contains(column))
+            .filter(|column| !used.contains(column))
             .filter_map(|column| names.get(column).cloned())
             .collect();
         if !unused.is_empty() {

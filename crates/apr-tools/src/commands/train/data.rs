@@ -1,5 +1,7 @@
 //! Training data: samples with or without targets, or texts.
 
+use alloc::collections::BTreeSet;
+
 use apr_models::{Matrix, Vector};
 
 use super::preparation::PreparationArgs;
@@ -94,7 +96,7 @@ impl Data {
         let mut table = Rows::open(input, dialect)?;
         let needs = target.map(|(needs, _)| needs);
         let target = target.map(|(_, name)| table.column(name)).transpose()?;
-        let dropped = dropped.iter().map(|name| table.column(name)).collect::<Result<Vec<_>, _>>()?;
+        let dropped = dropped.iter().map(|name| table.column(name)).collect::<Result<BTreeSet<_>, _>>()?;
         if target.is_some_and(|target| dropped.contains(&target)) {
             return Err(Failure::new(CODE_USAGE, "the target is among the columns to drop"));
         }
@@ -111,8 +113,8 @@ impl Data {
         }
         let categorical = preparation.categorical.iter().map(|name| {
             let column = table.column(name)?;
-            let place = columns.iter().position(|feature| *feature == column);
-            place.map(|place| (place, column)).ok_or_else(|| {
+            // They are in the order of the table.
+            columns.binary_search(&column).map(|place| (place, column)).map_err(|_| {
                 let what = format!("`{name}` has categories, but is no feature");
                 Failure::new(CODE_USAGE, what)
             })
