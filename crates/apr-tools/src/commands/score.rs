@@ -181,28 +181,36 @@ pub(crate) struct Classes {
     pub(crate) numbers: Vec<usize>,
     pub(crate) names: Vec<String>,
     by_name: std::collections::HashMap<String, usize>,
+    /// The same of names that are numbers, by the bits of these; zero has one sign.
+    by_value: std::collections::HashMap<u64, usize>,
 }
 
 impl Classes {
     pub(crate) fn new(known: &NamedModel, numbers: &[usize]) -> Self {
         let names: Vec<String> = numbers.iter().map(|&number| name(known.label(number))).collect();
         let mut by_name: std::collections::HashMap<String, usize> = Default::default();
+        let mut by_value = std::collections::HashMap::new();
         for (&number, name) in numbers.iter().zip(&names) {
             by_name.entry(name.clone()).or_insert(number);
+            if let Some(value) = bits(name) {
+                by_value.entry(value).or_insert(number);
+            }
             // As Python writes truth values.
             if let Some(Label::Boolean(value)) = known.label(number) {
                 by_name.entry(if value { "True" } else { "False" }.to_owned()).or_insert(number);
             }
         }
-        Self { numbers: numbers.to_vec(), names, by_name }
+        Self { numbers: numbers.to_vec(), names, by_name, by_value }
     }
 
     /// The class in a cell: of that name, or of that number however it is written.
     pub(crate) fn number(&self, cell: &str) -> Option<usize> {
-        self.by_name.get(cell).copied().or_else(|| {
-            let value = cell.parse::<f64>().ok()?;
-            let place = self.names.iter().position(|name| name.parse::<f64>() == Ok(value))?;
-            self.numbers.get(place).copied()
-        })
+        self.by_name.get(cell).or_else(|| self.by_value.get(&bits(cell)?)).copied()
     }
+}
+
+/// The bits of a number, the same for both zeros; none of NaN, which is no number.
+fn bits(text: &str) -> Option<u64> {
+    let value = text.parse::<f64>().ok().filter(|value| !value.is_nan())?;
+    Some((value + 0.0).to_bits())
 }

@@ -1,6 +1,6 @@
 //! The models that a student learns from.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use apr_container::Teacher;
@@ -141,7 +141,11 @@ impl Teachers {
         match (&self.classes, &classes) {
             (None, None) => {}
             (Some(firsts), Some(others)) if firsts.names.len() == others.names.len() => {
-                let place = |name: &String| firsts.names.iter().position(|first| first == name);
+                let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
+                for (place, name) in firsts.names.iter().enumerate() {
+                    by_name.entry(name).or_insert(place);
+                }
+                let place = |name: &String| by_name.get(name.as_str()).copied();
                 let places: Option<Vec<usize>> = others.names.iter().map(place).collect();
                 let places = places.ok_or_else(differ)?;
                 // Names may be the same for several classes.
