@@ -2,6 +2,7 @@
 
 use core::error::Error as _;
 use core::ops::Range;
+use std::collections::HashMap;
 
 use apr_models::{Accepts, AnyModel, Matrix};
 use apr_table::{Accepted, Batch, CellError, Problem, Table, Value};
@@ -186,16 +187,19 @@ fn unreadable(error: apr_table::Error) -> Refusal {
 
 /// The columns of the features: those of their names, if the table has any of these, otherwise all in their order.
 fn columns(names: &[String], n_columns: usize, features: Option<&[String]>) -> Result<Vec<usize>, Refusal> {
-    let Some(features) = features.filter(|features| features.iter().any(|name| names.contains(name))) else {
+    // The column of each name; none of a name that two have.
+    let mut by_name: HashMap<&str, Option<usize>> = HashMap::new();
+    for (column, name) in names.iter().enumerate().filter(|_| features.is_some()) {
+        by_name.entry(name).and_modify(|column| *column = None).or_insert(Some(column));
+    }
+    let is_column = |name: &String| by_name.contains_key(name.as_str());
+    let Some(features) = features.filter(|features| features.iter().any(is_column)) else {
         return Ok((0..n_columns.min(names.len())).collect());
     };
-    let column_of = |feature: &String| {
-        let mut found = (0..names.len()).filter(|&column| names.get(column) == Some(feature));
-        match (found.next(), found.next()) {
-            (Some(column), None) => Ok(column),
-            (None, _) => Err(format!("the table has no column {feature:?}, which is a feature of the model")),
-            _ => Err(format!("the table has two columns {feature:?}")),
-        }
+    let column_of = |feature: &String| match by_name.get(feature.as_str()) {
+        Some(Some(column)) => Ok(*column),
+        Some(None) => Err(format!("the table has two columns {feature:?}")),
+        None => Err(format!("the table has no column {feature:?}, which is a feature of the model")),
     };
     let columns = features.iter().map(column_of).collect::<Result<_, _>>();
     columns.map_err(|text| Refusal::Said { code: "am-feature-count", text })
