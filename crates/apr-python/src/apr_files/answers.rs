@@ -1,6 +1,8 @@
 //! Outputs of models other than pipelines as arrays.
 
-use apr_models::{AnyModel, Floats, InputKind, Matrix, Model as _, OutputKind, Predictions, SparseRows};
+use apr_models::{
+    AnyModel, Error, Floats, InputKind, Matrix, Model as _, OutputKind, Predictions, SparseRows,
+};
 
 use super::method::Method;
 use super::refusal::Refusal;
@@ -12,11 +14,17 @@ const ROWS_AT_ONCE: usize = 8192;
 
 /// Computes the output of a method.
 pub(crate) fn answer(model: &AnyModel, method: Method, x: &Matrix) -> Result<Numbers, Refusal> {
+    answer_part(model, method, x, 0)
+}
+
+/// The same for rows that follow `n_before` others, from which errors count.
+fn answer_part(model: &AnyModel, method: Method, x: &Matrix, n_before: usize) -> Result<Numbers, Refusal> {
+    let of_table = |error: Error| error.offset_rows(n_before);
     let capabilities = model.capabilities();
     let output = match method {
         Method::Predict => OutputKind::Predictions,
         Method::PredictProba if capabilities.supports(OutputKind::Probabilities) => {
-            return Ok(Numbers::table(model.predict_proba(x)?));
+            return Ok(Numbers::table(model.predict_proba(x).map_err(of_table)?));
         }
         Method::PredictProba => OutputKind::Probabilities,
         Method::Transform => OutputKind::Transformed,
@@ -31,7 +39,7 @@ pub(crate) fn answer(model: &AnyModel, method: Method, x: &Matrix) -> Result<Num
         return Err(none(model, output.name()));
     }
     let n_rows = x.n_rows();
-    Ok(match model.predict_matrix(x, output)? {
+    Ok(match model.predict_matrix(x, output).map_err(of_table)? {
         Predictions::Values(Floats::F32(values)) => Numbers::row(values),
         Predictions::Values(Floats::F64(values)) => Numbers::F64(values, vec![n_rows]),
         Predictions::Rows { values: Floats::F32(values), n_columns } => {
@@ -64,7 +72,7 @@ pub(crate) fn answer_table(model: &AnyModel, method: Method, table: &TableRows) 
     let (n_rows, _) = table.shape();
     let part = |start: usize| {
         let rows = start..n_rows.min(start + ROWS_AT_ONCE);
-        answer(model, method, &table.matrix(rows)?)
+        answer_part(model, method, &table.matrix(rows)?, start)
     };
     let mut all = part(0)?;
     for start in (ROWS_AT_ONCE..n_rows).step_by(ROWS_AT_ONCE) {
