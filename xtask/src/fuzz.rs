@@ -192,6 +192,7 @@ fn vectors_of(target: &str) -> PathBuf {
         // Tables are no models: those of the crate that reads them.
         "table" => return PathBuf::from("crates/apr-table/tests/data"),
         "ald" => return PathBuf::from("crates/apr-table/tests/data/ald"),
+        "request" => return PathBuf::from("crates/apr-serve/tests/data"),
         // Of every format.
         "model" => "",
         format => format,
@@ -242,8 +243,8 @@ fn find_vectors(folder: &Path, is_vector: bool, found: &mut Vec<PathBuf>) {
 /// blocks.
 fn longest_input(target: &str) -> Option<u32> {
     match format_of(target) {
-        "apr" | "decrypt" | "gguf" | "model" | "pickle" | "pipeline" | "quant" | "serve" | "structures"
-        | "zip" => Some(4096),
+        "apr" | "decrypt" | "gguf" | "model" | "pickle" | "pipeline" | "quant" | "request" | "serve"
+        | "structures" | "zip" => Some(4096),
         // Few files of other formats are shorter.
         "foreign" => Some(16_384),
         _ => None,
