@@ -138,7 +138,16 @@ impl Rows {
 /// The number among the leaves of the schema of a column that is not nested.
 fn leaf_of(metadata: &ParquetMetaData, column: usize) -> Option<usize> {
     let schema = metadata.file_metadata().schema_descr();
-    (column..schema.num_columns()).find(|&leaf| schema.get_column_root_idx(leaf) == column)
+    // Leaves are in the order of their columns, and a column has one at least.
+    let (mut low, mut high) = (column, schema.num_columns());
+    while low < high {
+        let middle = low.midpoint(high);
+        match schema.get_column_root_idx(middle) < column {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    (low < schema.num_columns() && schema.get_column_root_idx(low) == column).then_some(low)
 }
 
 /// A row group lacks rows or columns that the footer declares.
