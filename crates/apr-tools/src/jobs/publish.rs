@@ -46,9 +46,14 @@ pub(crate) fn finish(plan: &Plan, records: &[Record], verification: Verification
     if !store.is_done() {
         let mut folders = BTreeSet::new();
         for one in &moves {
+            let parent = one.to.parent().unwrap_or(Path::new("."));
+            if !folders.contains(parent) {
+                fs::create_dir_all(parent)
+                    .map_err(|error| Failure::io("create the folder", parent, &error))?;
+                let above = parent.ancestors().take_while(|folder| folder.starts_with(plan.to()));
+                folders.extend(above.map(Path::to_owned));
+            }
             one.perform(plan.overwrite())?;
-            let above = one.to.ancestors().skip(1).take_while(|folder| folder.starts_with(plan.to()));
-            folders.extend(above.map(Path::to_owned));
         }
         folders.iter().try_for_each(|folder| durable_file::sync_dir(folder))?;
         index::write(plan, records)?;
@@ -89,8 +94,6 @@ impl Move<'_> {
     }
 
     fn perform(&self, overwrite: Overwrite) -> Result<(), Failure> {
-        let parent = self.to.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(parent).map_err(|error| Failure::io("create the folder", parent, &error))?;
         let linked = match overwrite {
             Overwrite::Replace => fs::rename(&self.from, &self.to),
             Overwrite::Refuse => fs::hard_link(&self.from, &self.to),
