@@ -22,7 +22,7 @@ use pyo3::types::{PyCapsule, PyTuple};
 /// Batches of rows.
 pub(crate) type Reader = Box<dyn RecordBatchReader + Send>;
 
-/// What a column alone is.
+/// How a single column without a table is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BareColumn {
     /// No table.

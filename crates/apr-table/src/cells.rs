@@ -64,7 +64,7 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// None, with space for where so many end.
+    /// Empty, with capacity for `count` strings.
     #[cfg(feature = "ald")]
     pub(crate) fn with_capacity(count: usize) -> Self {
         Self { text: String::new(), ends: Vec::with_capacity(count) }

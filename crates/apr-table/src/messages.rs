@@ -1,5 +1,6 @@
 //! Messages of an Arrow IPC stream, each measured before the library sees it.
 
+use alloc::collections::BTreeMap;
 use std::io::Read;
 
 use arrow_array::RecordBatch;
@@ -35,6 +36,8 @@ const MAX_APPARENT: usize = 4;
 const MIN_PARTS: usize = 1024;
 /// Bytes of a schema for each more: writers take 48 for a column, which becomes some hundred bytes in memory.
 const MIN_PART: usize = 24;
+/// Bytes of a dictionary beside its values, about.
+const DICTIONARY: u64 = 256;
 /// Length of a buffer's length before compressed bytes.
 const PREFIX: usize = 8;
 
@@ -53,8 +56,8 @@ pub(crate) struct Messages<R> {
     message_at: u64,
     /// Whether this is a file, which ends with a mark and a footer.
     is_file: bool,
-    /// Decompressed bytes of the dictionaries so far: the decoder holds them all.
-    dictionaries: u64,
+    /// Decompressed bytes of the dictionaries, by their number: the decoder holds them all.
+    dictionaries: BTreeMap<i64, u64>,
     /// Decompressed bytes that may follow.
     left: u64,
     is_at_end: bool,
@@ -76,7 +79,7 @@ impl<R: Read> Messages<R> {
             offset: 0,
             message_at: 0,
             is_file: false,
-            dictionaries: 0,
+            dictionaries: BTreeMap::new(),
             left: max_content,
             is_at_end: false,
         };
@@ -165,6 +168,9 @@ impl<R: Read> Messages<R> {
         let message = root_as_message_with_opts(&verifier(header.len()), &header)
             .map_err(|error| self.invalid(ArrowError::ParseError(error.to_string())))?;
         if let Some(schema) = message.header_as_schema() {
+            if self.schema.is_some() {
+                return Err(self.invalid(ArrowError::ParseError("a second schema".to_owned())));
+            }
             if n_parts(schema) > MIN_PARTS + header.len() / MIN_PART {
                 let what = "the schema has more columns than its bytes can describe".to_owned();
                 return Err(self.invalid(ArrowError::ParseError(what)));
@@ -179,13 +185,20 @@ impl<R: Read> Messages<R> {
         let body_at = bytes.len();
         self.append(body_len, &mut bytes)?;
         let body = bytes.get(body_at..).unwrap_or_default();
-        let len = check_buffers(&message, body).map_err(|error| error.at(self.message_at))?;
+        let mut len = check_buffers(&message, body).map_err(|error| error.at(self.message_at))?;
+        if let Some(dictionary) = message.header_as_dictionary_batch() {
+            let known = self.dictionaries.entry(dictionary.id()).or_default();
+            // What is appended is put behind a copy of the values so far, which batches that were decoded before may still hold.
+            if dictionary.isDelta() {
+                len = len.saturating_add(*known);
+            }
+            *known = len;
+            len = len.saturating_add(DICTIONARY);
+            let all = self.dictionaries.values().fold(0, |all: u64, len| all.saturating_add(*len));
+            self.within("the dictionaries", all, MAX_BODY)?;
+        }
         self.within("the content of the table", len, self.left)?;
         self.left -= len;
-        if message.header_as_dictionary_batch().is_some() {
-            self.dictionaries = self.dictionaries.saturating_add(len);
-            self.within("the dictionaries", self.dictionaries, MAX_BODY)?;
-        }
         Ok(Some(Buffer::from_vec(bytes)))
     }
 

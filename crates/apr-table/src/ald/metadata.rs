@@ -16,7 +16,7 @@ pub struct Metadata {
     pub version: Option<String>,
     /// Licence, as text.
     pub license: Option<String>,
-    /// Tags, in one piece of memory: one takes a byte of the file at least.
+    /// Tags. Stored contiguously, because a tag may be one byte of the file.
     pub tags: Texts,
     /// Description.
     pub description: Option<String>,
