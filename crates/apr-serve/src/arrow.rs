@@ -43,6 +43,7 @@ pub(crate) struct ArrowRows {
     memory: usize,
     /// Bytes of texts that may follow: a dictionary repeats them.
     text_left: usize,
+    n_rows: usize,
 }
 
 impl ArrowRows {
@@ -96,12 +97,17 @@ impl ArrowRows {
             memory = memory.saturating_add(n_columns * ARRAY_MEMORY);
             reserve(memory)?;
         }
-        Ok(Self { columns: order, batches, memory, text_left: max_content })
+        Ok(Self { columns: order, batches, memory, text_left: max_content, n_rows })
     }
 
     /// Bytes that they take.
     pub(crate) const fn memory(&self) -> usize {
         self.memory
+    }
+
+    /// Values of all rows.
+    pub(crate) fn n_numbers(&self) -> usize {
+        self.n_rows.saturating_mul(self.columns.len())
     }
 
     /// Values of a row.
@@ -168,13 +174,13 @@ impl ArrowRows {
     }
 }
 
-/// Bytes that the schema of a body may have: the length that its first message declares, behind the marks of streams and files.
+/// Bytes that the schema of a body may have: the length that its first message declares, behind the marks of streams and files and the
+/// zeros of the latter.
 fn max_schema(body: &[u8]) -> usize {
-    let mut rest = body.strip_prefix(b"ARROW1\0\0").unwrap_or(body);
-    rest = rest.strip_prefix(&[0xff; 4]).unwrap_or(rest);
-    let declared = rest.first_chunk().map_or(0, |len| u32::from_le_bytes(*len) as usize);
-    // Zeros may stand before the first message of a file.
-    if declared == 0 { body.len() } else { declared.min(body.len()) }
+    let (words, _) = body.strip_prefix(b"ARROW1\0\0").unwrap_or(body).as_chunks::<4>();
+    let mut lengths = words.iter().map(|word| u32::from_le_bytes(*word)).skip_while(|&word| word == 0);
+    let declared = lengths.find(|&word| word != u32::MAX).map_or(0, |len| len as usize);
+    declared.min(body.len())
 }
 
 fn too_long() -> Refusal {
@@ -284,5 +290,24 @@ fn memory(values: &Values) -> usize {
         Values::Bool(values) => values.len(),
         Values::Text(texts) => texts.memory(),
         values => values.len() * 8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_of_a_schema_is_behind_the_marks() {
+        let message = [&[0xff; 4][..], &[200, 0, 0, 0], &[7; 992]].concat();
+        assert_eq!(max_schema(&message), 200);
+        // Of old writers.
+        assert_eq!(max_schema(&message[4..]), 200);
+        for n_zeros in [0, 8, 56] {
+            let file = [&b"ARROW1\0\0"[..], &vec![0; n_zeros], &message].concat();
+            assert_eq!(max_schema(&file), 200, "{n_zeros}");
+        }
+        assert_eq!(max_schema(&[0xff, 0xff, 0xff, 0xff, 0, 1, 0, 0, 9]), 9);
+        assert_eq!((max_schema(&[0; 100]), max_schema(b"")), (0, 0));
     }
 }

@@ -42,9 +42,10 @@ impl Reserved {
     ///
     /// # Errors
     ///
-    /// If all requests together would exceed the budget.
+    /// If all requests together would exceed the budget; permanently, if this one alone would.
     pub(crate) fn grow(&mut self, needed: usize) -> Result<(), Refusal> {
-        if needed <= self.len.max(SMALL) { Ok(()) } else { self.at_least(needed.saturating_add(needed / 2)) }
+        let more = needed.saturating_add(needed / 2).min(self.budget.max);
+        if needed <= self.len.max(SMALL) { Ok(()) } else { self.at_least(more.max(needed)) }
     }
 
     /// Gives back what is beyond `needed` bytes, of which up to [`SMALL`] need none.
@@ -65,6 +66,9 @@ impl Reserved {
     pub(crate) fn at_least(&mut self, needed: usize) -> Result<(), Refusal> {
         if needed <= self.len.max(SMALL) {
             return Ok(());
+        }
+        if needed > self.budget.max {
+            return Err(Refusal::too_much_memory(self.budget.max));
         }
         let more = needed - self.len;
         let with = |used: usize| used.checked_add(more).filter(|&all| all <= self.budget.max);

@@ -15,7 +15,7 @@ pub struct Options {
     /// Longest response, in bytes: 64 MiB.
     pub max_answer: usize,
     /// Most bytes of bodies, of what they are decoded to, and of responses in memory at one time, except those of a few KiB: 256 MiB. They
-    /// are reserved before a body is decoded; those of a response until the client has taken it.
+    /// are reserved before a body is decoded; those of a response until its last 64 KiB are on their way.
     pub max_memory: usize,
     /// Most connections at one time: 512. For one more, the connection that has been idle for longest is closed; if none is idle, the
     /// new one is refused.

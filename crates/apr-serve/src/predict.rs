@@ -83,8 +83,10 @@ pub(crate) async fn answer(
             }
         }
     }
-    let (body, n_rows, raw) = work.end()?;
-    reserved.at_least(body.capacity())?;
+    let (mut body, n_rows, raw) = work.end()?;
+    // It may have grown to twice its bytes, and is held until the client has taken it.
+    body.shrink_to_fit();
+    reserved.at_least(body.len())?;
     Ok(Answered { body, n_rows, raw, reserved })
 }
 
@@ -252,9 +254,8 @@ impl<'w> Work<'w> {
                 #[cfg(feature = "msgpack")]
                 Body::MessagePack(_) => body.len(),
                 Body::Raw(_) => body.len() / 4,
-                // Nulls take no bytes.
                 #[cfg(feature = "arrow")]
-                Body::Arrow(_) => usize::MAX,
+                Body::Arrow(rows) => rows.n_numbers(),
             },
             rows,
             terms: if model.input_kind() == InputKind::Text { model.any().terms() } else { None },

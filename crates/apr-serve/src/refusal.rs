@@ -54,6 +54,13 @@ impl Refusal {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "sv-busy", message, "try again later").closing()
     }
 
+    /// The request alone would take more memory than there is for all of them.
+    pub(crate) fn too_much_memory(max: usize) -> Self {
+        let what = format_args!("the request takes more than the {max} bytes of memory for all requests")
+            .to_string();
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "sv-body-size", what, "send fewer rows at a time").closing()
+    }
+
     pub(crate) fn timeout(message: impl Display) -> Self {
         let help = "send the whole request without pauses, or ask the operator for a longer --timeout";
         Self::new(StatusCode::REQUEST_TIMEOUT, "sv-timeout", message, help).closing()

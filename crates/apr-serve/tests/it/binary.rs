@@ -239,8 +239,8 @@ fn memory_is_reserved_before_a_body_is_decoded() {
     let server = start_with(named(), Options { max_memory: 1000, ..options() });
     // What is wrong with a body is not known yet.
     for name in ["rows.arrows", "zstd.arrows", "dates.arrows", "zeros.arrows", "all_nulls.arrows"] {
-        let busy = send_file(&server, name);
-        assert_eq!((busy.status, busy.code().as_str()), (503, "sv-busy"), "{name}");
+        let refused = send_file(&server, name);
+        assert_eq!((refused.status, refused.code().as_str()), (413, "sv-body-size"), "{name}");
     }
     assert_eq!(send_file(&server, "rows.msgpack").status, 200);
     assert_eq!(server.metric("apr_serve_buffered_bytes"), 0.0);
@@ -260,7 +260,7 @@ fn an_answer_is_counted_until_the_client_has_it() {
         model,
         Options {
             max_body: 3 << 20,
-            max_memory: 18 << 20,
+            max_memory: 16 << 20,
             request_time: Duration::from_secs(60),
             ..options()
         },
@@ -280,6 +280,7 @@ fn an_answer_is_counted_until_the_client_has_it() {
     assert!(server.metric("apr_serve_buffered_bytes") >= 8e6);
     let busy = send(&server, MESSAGE_PACK, "", &long);
     assert_eq!((busy.status, busy.code().as_str()), (503, "sv-busy"));
+    assert_eq!(busy.header("retry-after"), Some("1"));
     assert!(slow.response().body.len() > 8_000_000);
     while server.metric("apr_serve_buffered_bytes") > 0.0 {
         std::thread::sleep(Duration::from_millis(20));
