@@ -213,3 +213,21 @@ def test_paths_that_look_like_no_url_are_files(tmp_path, monkeypatch):
         for ask in asks(name, tmp_path):
             with pytest.raises(FileNotFoundError):
                 ask()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["inspect", "s3://bucket/m.safetensors"],
+        ["tensors", "gs://bucket/m.safetensors"],
+        ["get", "az://container/models", "-o", "copy"],
+        ["put", "m.safetensors", "s3://bucket/"],
+        ["convert", "m.safetensors", "s3://bucket/m.gguf"],
+        ["quantize", "m.safetensors", "-o", "gs://bucket/m.gguf", "--type", "q8_0"],
+        ["plan", "-o", "plan.json", "--from", "s3://bucket/models", "--to", "out", "--", "check", "{in}"],
+    ],
+)
+def test_object_stores_are_refused_with_the_name_of_the_feature(tmp_path, words):
+    st.save_file(ARRAYS, tmp_path / "m.safetensors")
+    run = subprocess.run([sys.executable, "-m", "apr", *words], cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 6 and "rm-scheme" in run.stderr and "feature `cloud`" in run.stderr, run.stderr

@@ -27,7 +27,7 @@ def report_of(command: str, src: str | os.PathLike[str], /, *more: str, **option
         OSError: a file cannot be read or written.
     """
     # Whether it is there is asked here, for an error of Python's own classes.
-    if not is_url(src):
+    if not is_url(os.fsdecode(src)):
         status(src)
     words = [word for name, value in options.items() for word in _words(f"--{name.replace('_', '-')}", value)]
     exit, report = answer_of([command, *words, "--", path_word(src), *more])

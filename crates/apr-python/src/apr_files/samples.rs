@@ -109,7 +109,11 @@ pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     }
     let text_of = |(idx, text): (usize, PyResult<Bound<'_, PyAny>>)| {
         let text = text?;
-        text.extract().map_err(|_| {
+        text.extract().map_err(|error| {
+            // A str that is not Unicode.
+            if text.is_instance_of::<PyString>() {
+                return error;
+            }
             let kind = text.get_type().name().map(|name| name.to_string()).unwrap_or_default();
             PyTypeError::new_err(format!(
                 "texts are str, number {idx} is of type {kind}: leave it out, or give it as str"
