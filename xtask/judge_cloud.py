@@ -608,6 +608,8 @@ def secrets(store):
 
 
 def main():
+    # What a shell starts in the background ignores it, and so would the program.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     shutil.rmtree(SCRATCH, ignore_errors=True)
     SCRATCH.mkdir(parents=True)
     model(SCRATCH / "small.safetensors", SMALL)
