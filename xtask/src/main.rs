@@ -44,6 +44,7 @@ mod task;
 mod terms;
 mod test;
 mod tidy;
+mod values_speed;
 mod wasm;
 mod workspace;
 
@@ -240,6 +241,11 @@ const TASKS: &[Task] = &[
         name: "hf-logits",
         run: hf_gguf::logits,
         help: "llama.cpp loads what `apr convert` makes of model folders, and computes what transformers computes",
+    },
+    Task {
+        name: "values-speed",
+        run: values_speed::run,
+        help: "[ROUNDS [GIB]]  `apr check --values` of a file in memory beside reading it on all cores",
     },
     Task {
         name: "scanners",
