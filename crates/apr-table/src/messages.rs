@@ -58,6 +58,8 @@ pub(crate) struct Messages<R> {
     is_file: bool,
     /// Decompressed bytes of the dictionaries, by their number: the decoder holds them all.
     dictionaries: BTreeMap<i64, u64>,
+    /// Their sum: a table may have many.
+    held: u64,
     /// Decompressed bytes that may follow.
     left: u64,
     is_at_end: bool,
@@ -80,6 +82,7 @@ impl<R: Read> Messages<R> {
             message_at: 0,
             is_file: false,
             dictionaries: BTreeMap::new(),
+            held: 0,
             left: max_content,
             is_at_end: false,
         };
@@ -192,10 +195,10 @@ impl<R: Read> Messages<R> {
             if dictionary.isDelta() {
                 len = len.saturating_add(*known);
             }
+            self.held = (self.held - *known).saturating_add(len);
             *known = len;
+            self.within("the dictionaries", self.held, MAX_BODY)?;
             len = len.saturating_add(DICTIONARY);
-            let all = self.dictionaries.values().fold(0, |all: u64, len| all.saturating_add(*len));
-            self.within("the dictionaries", all, MAX_BODY)?;
         }
         self.within("the content of the table", len, self.left)?;
         self.left -= len;
