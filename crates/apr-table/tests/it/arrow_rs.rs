@@ -87,7 +87,7 @@ fn a_stream_begins_with_a_schema() {
 }
 
 /// A stream of so many columns, all of which are described by one table with a name of so many bytes.
-fn shared_columns(n_columns: usize, name_len: usize) -> Vec<u8> {
+pub(crate) fn shared_columns(n_columns: usize, name_len: usize) -> Vec<u8> {
     use arrow_ipc::{
         FieldBuilder, IntBuilder, MessageBuilder, MessageHeader, MetadataVersion, SchemaBuilder, Type,
     };
