@@ -1,10 +1,11 @@
-"""Columns of texts as pandas, polars and pyarrow have them."""
+"""Columns of texts as pandas, polars and pyarrow have them, and the plan of a model of texts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 COLOURS = ["red", "green", "blue"]
@@ -57,3 +58,16 @@ PACKAGES = {"pandas": columns_of_pandas, "polars": columns_of_polars, "pyarrow":
 def table(package: str, **columns: Any) -> Any:
     module = __import__(package)
     return module.table(columns) if package == "pyarrow" else module.DataFrame(columns)
+
+
+def plan_of_texts() -> dict[str, Any]:
+    """A model: 1 + 2 for each "one" + 0.5 for each "two"."""
+    terms = {"kind": "words", "class": np.array([97, 123], dtype=np.uint32), "least": 1, "edges": None}
+    counted = {"terms": terms, "ngram_min": 1, "ngram_max": 1, "vocabulary": ["one", "two"]}
+    plain = {"lowercase": True, "accents": None, "stop_words": [], "columns": None, "binary": False}
+    return {
+        "input": {"kind": "texts", **counted, **plain},
+        "steps": [{"kind": "linear", "n_outputs": 1, "weights": np.array([[2.0, 0.5]]), "bias": np.array([1.0])}],
+        "head": {"kind": "rows", "what": "prediction", "link": "none", "flat": True},
+        "metadata": {},
+    }

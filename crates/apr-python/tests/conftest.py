@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -17,6 +18,15 @@ VECTORS = Path(__file__).parents[2] / "conformance" / "vectors"
 def vectors() -> Path:
     """The folder of the conformance vectors."""
     return VECTORS
+
+
+@pytest.fixture
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the token and the proxies of the environment in which the tests run."""
+    for name in list(os.environ):
+        if name.startswith("HF_") or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HF_HOME", "/nonexistent")
 
 
 @pytest.fixture

@@ -131,13 +131,6 @@ def test_a_set_of_shards(tmp_path: Path) -> None:
         assert set(found) == set(model) == {"weight", "empty"}
 
 
-@pytest.fixture
-def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.startswith("HF_") or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-
-
 def test_files_at_urls(tmp_path: Path, plain_environment: None) -> None:
     files = {"/m.safetensors": st.save(ARRAYS), **{f"/s/{name}": data for name, data in sharded().items()}}
     files["/m.sealed"] = sealed(tmp_path, recipients=RECIPIENT, sign_key=SIGN_KEY).read_bytes()

@@ -31,14 +31,7 @@ MODEL = st.save(ARRAYS, {"k": "v"})
 # Bytes of the first request.
 FIRST = 64 << 10
 
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    """Without the token and the proxies of the environment in which the tests run."""
-    for name in list(os.environ):
-        if name.startswith("HF_") or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HF_HOME", "/nonexistent")
+pytestmark = pytest.mark.usefixtures("plain_environment")
 
 
 @pytest.fixture

@@ -27,14 +27,7 @@ MODEL = st.save(ARRAYS, {"k": "v"})
 # A query that may be in no message, and on no command line.
 SECRET = "?signature=secret"
 
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    """Without the token and the proxies of the environment in which the tests run."""
-    for name in list(os.environ):
-        if name.startswith("HF_") or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HF_HOME", "/nonexistent")
+pytestmark = pytest.mark.usefixtures("plain_environment")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from columns import plan_of_texts
 
 import apr
 from apr._native import build_pipeline
@@ -152,15 +153,7 @@ class Texts(list):
 
 
 def test_columns_and_tables_of_texts_are_texts():
-    terms = {"kind": "words", "class": np.array([97, 123], dtype=np.uint32), "least": 1, "edges": None}
-    counted = {"terms": terms, "ngram_min": 1, "ngram_max": 1, "vocabulary": ["one", "two"]}
-    plain = {"lowercase": True, "accents": None, "stop_words": [], "columns": None, "binary": False}
-    plan = {
-        "input": {"kind": "texts", **counted, **plain},
-        "steps": [{"kind": "linear", "n_outputs": 1, "weights": np.array([[2.0, 0.5]]), "bias": np.array([1.0])}],
-        "head": {"kind": "rows", "what": "prediction", "link": "none", "flat": True},
-        "metadata": {},
-    }
+    plan = plan_of_texts()
     model = apr.load(build_pipeline(plan))
     words = ["one one", "two", "other"]
     named = batch({"text": (na.string(), words)})

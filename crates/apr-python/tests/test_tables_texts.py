@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from columns import COLOURS, PACKAGES, Column, table
+from columns import COLOURS, PACKAGES, Column, plan_of_texts, table
 
 import apr
 from apr import gguf
@@ -19,17 +19,7 @@ WORDS = ["one one", "two", "other"]
 
 @pytest.fixture(scope="module")
 def of_texts() -> apr.Model:
-    """1 + 2 for each "one" + 0.5 for each "two"."""
-    terms = {"kind": "words", "class": np.array([97, 123], dtype=np.uint32), "least": 1, "edges": None}
-    counted = {"terms": terms, "ngram_min": 1, "ngram_max": 1, "vocabulary": ["one", "two"]}
-    plain = {"lowercase": True, "accents": None, "stop_words": [], "columns": None, "binary": False}
-    plan = {
-        "input": {"kind": "texts", **counted, **plain},
-        "steps": [{"kind": "linear", "n_outputs": 1, "weights": np.array([[2.0, 0.5]]), "bias": np.array([1.0])}],
-        "head": {"kind": "rows", "what": "prediction", "link": "none", "flat": True},
-        "metadata": {},
-    }
-    return apr.load(build_pipeline(plan))
+    return apr.load(build_pipeline(plan_of_texts()))
 
 
 def columns_of_words(package: str) -> Iterator[tuple[str, Column]]:
