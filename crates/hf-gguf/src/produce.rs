@@ -102,6 +102,34 @@ impl Producer {
         in_order(count.div_ceil(PIECE), load, make, take)
     }
 
+    /// As [`run`](Self::run), for an output with [sources](Output::sources): they are read where numbers are converted, by several threads
+    /// at once with the feature `rayon`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run).
+    pub fn run_shared<E: From<Error> + Send>(
+        &mut self,
+        output: &Output,
+        inputs: &[Input],
+        read: impl Fn(usize, u64, &mut [u8]) -> Result<(), E> + Sync,
+        mut write: impl FnMut(&[u8], u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let count = output.count();
+        let make = |number: u64, piece: &mut Piece| -> Result<(), E> {
+            let begin = number * PIECE;
+            // What it keeps is for outputs in another order.
+            let mut gatherer = Gatherer::default();
+            piece.load(output, inputs, (begin, PIECE.min(count - begin)), &mut gatherer, &mut &read)?;
+            Ok(piece.make(output, inputs)?)
+        };
+        let take = |_, piece: &mut Piece| {
+            self.flaws.add(piece.flaws);
+            write(&piece.out, piece.len)
+        };
+        in_order(count.div_ceil(PIECE), |_, _| Ok(()), make, take)
+    }
+
     /// Bytes of an output from an offset on; those of blocks begin and end with blocks.
     ///
     /// # Errors

@@ -145,13 +145,26 @@ impl Output {
     pub fn stored(&self, inputs: &[Input]) -> Option<(usize, Dtype)> {
         let Content::Views { views, shift: Shift::None } = &self.content else { return None };
         let [view] = &views[..] else { return None };
-        let input = inputs.get(view.source())?;
-        let Values::Stored { tensor, dtype } = input.values else { return None };
-        let shape: Vec<u64> = view.axes().iter().map(|axis| axis.len).collect();
-        let is_whole = *view == View::new(view.source(), &shape)
-            && shape.iter().product::<u64>() == input.shape.iter().product::<u64>();
-        is_whole.then_some((tensor, dtype))
+        whole(view, inputs)
     }
+
+    /// Numbers of the tensors of files that this is made from, if it has the values of each, all and in the same order: pieces of it
+    /// can be read in any order.
+    #[must_use]
+    pub fn sources(&self, inputs: &[Input]) -> Option<Vec<usize>> {
+        let Content::Views { views, .. } = &self.content else { return None };
+        views.iter().map(|view| whole(view, inputs).map(|(tensor, _)| tensor)).collect()
+    }
+}
+
+/// Number and type of the tensor of a file that is viewed, if all of it is, in its order.
+fn whole(view: &View, inputs: &[Input]) -> Option<(usize, Dtype)> {
+    let input = inputs.get(view.source())?;
+    let Values::Stored { tensor, dtype } = input.values else { return None };
+    let shape: Vec<u64> = view.axes().iter().map(|axis| axis.len).collect();
+    let is_whole = *view == View::new(view.source(), &shape)
+        && shape.iter().product::<u64>() == input.shape.iter().product::<u64>();
+    is_whole.then_some((tensor, dtype))
 }
 
 /// Elements of a model, as the size in its name counts them.

@@ -1,5 +1,6 @@
 //! The new model before it is divided into files: keys, and tensors with their types.
 
+use alloc::collections::BTreeMap;
 use std::path::Path;
 
 use apr_convert::quantize::{ModelFacts, Options, Plan, Target, TensorSpec};
@@ -146,7 +147,15 @@ impl<'c> NewModel<'c> {
         };
         let of_tensor = |failure: Failure| failure.of_tensor(Some(&output.name));
         if tensor.dtype == output.dtype {
-            return producer.run(output, inputs, read, |piece, _| write(piece)).map_err(of_tensor);
+            let write = |piece: &[u8], _| write(piece);
+            let made = match self.shared(output, sources) {
+                Some(readers) => {
+                    let read = |number: usize, offset, buf: &mut [u8]| readers[&number](offset, buf);
+                    producer.run_shared(output, inputs, read, write)
+                }
+                None => producer.run(output, inputs, read, write),
+            };
+            return made.map_err(of_tensor);
         }
         // Floats of 16 bits need not be widened before: their values are the same.
         let stored = output.stored(inputs).filter(|_| output.dtype == Dtype::F32);
@@ -169,5 +178,19 @@ impl<'c> NewModel<'c> {
             None => transcoder.run(|offset, piece| producer.read(output, inputs, offset, piece, read), write),
         };
         made.map(drop).map_err(of_tensor)
+    }
+
+    /// Readers for several threads of the tensors that an output is made from, by their numbers, if it has their values in order.
+    fn shared<'s>(
+        &self,
+        output: &Output,
+        sources: &[Vec<Tensor<'s>>],
+    ) -> Option<BTreeMap<usize, impl Fn(u64, &mut [u8]) -> Result<(), Failure> + Sync + use<'s>>> {
+        let numbers = output.sources(self.conversion.inputs())?.into_iter();
+        let reader = |number: usize| {
+            let (part, idx) = self.conversion.sources()[number];
+            Some((number, sources[part][idx].shared()?))
+        };
+        numbers.map(reader).collect()
     }
 }
