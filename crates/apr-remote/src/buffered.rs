@@ -121,9 +121,9 @@ impl Held {
         if let Some(end) = end.filter(|_| offset == self.beginning.len() as u64) {
             return Wanted::Beginning(offset..end);
         }
-        let exact = self.exact.iter().find(|range| range.contains(&offset) && range.end - offset >= len);
-        if let Some(range) = exact {
-            return Wanted::Window(Planned { range: range.clone(), run: 0 });
+        let exact = self.exact.iter().position(|range| range.contains(&offset) && range.end - offset >= len);
+        if let Some(range) = exact.and_then(|idx| self.exact.remove(idx)) {
+            return Wanted::Window(Planned { range, run: 0 });
         }
         Wanted::Window(self.ahead.plan(offset, len, total))
     }

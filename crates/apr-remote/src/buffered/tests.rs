@@ -152,6 +152,18 @@ fn short_ranges_far_from_each_other_are_requested_once() {
 }
 
 #[test]
+fn a_range_that_was_requested_is_not_requested_with_the_next() {
+    let (file, asked, _) = slow(&Together::default(), None);
+    for (from, end) in [(0, 300), (200, 500), (500, 700)] {
+        file.will_read(300 * MIB + from..300 * MIB + end);
+        let mut out = vec![0; (end - from) as usize];
+        file.read_exact_at(300 * MIB + from, &mut out).unwrap();
+    }
+    let expected = [0..300, 300..500, 500..700].map(|range| 300 * MIB + range.start..300 * MIB + range.end);
+    assert_eq!(*asked.lock().unwrap(), expected);
+}
+
+#[test]
 fn ranges_one_after_the_other_grow_together() {
     let (file, asked, most) = slow(&Together::default(), None);
     for at in (0..256).step_by(8) {
