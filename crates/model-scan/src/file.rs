@@ -210,7 +210,9 @@ pub(crate) struct Files<'o> {
 }
 
 /// Files that are not opened.
-const UNREAD: [(&[u8], &str); 4] = [
+const UNREAD: [(&[u8], &str); 6] = [
+    (b"\x1f\x9d", "compressed with compress"),
+    (b"LRZI", "compressed with lrzip"),
     (b"\x28\xb5\x2f\xfd", "compressed with zstd"),
     (b"ZF-0x", "compressed by an old joblib"),
     (b"7z\xbc\xaf\x27\x1c", "7z archive"),
@@ -234,6 +236,11 @@ impl Files<'_> {
         }
         if let Some((_, reason)) = UNREAD.iter().find(|(magic, _)| start.starts_with(magic)) {
             self.unopened(path, reason);
+            return Ok(Format::Compressed);
+        }
+        // Frames that zstd and lz4 skip.
+        if matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]) {
+            self.unopened(path, "compressed with zstd or lz4");
             return Ok(Format::Compressed);
         }
         let archive = match Archive::open(source, &zip_core::Limits::DEFAULT) {

@@ -16,7 +16,7 @@ use crate::reader::Reader;
 const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 
 /// Classes with marshalled or pickled code in their configuration, or that call functions by name.
-const CLASSES: [&str; 7] = [
+const CLASSES: [&str; 8] = [
     "Lambda",
     "__lambda__",
     "TorchModuleWrapper",
@@ -24,10 +24,52 @@ const CLASSES: [&str; 7] = [
     "FlaxLayer",
     "TensorFlowOpLayer",
     "SlicingOpLambda",
+    // Loads another model.
+    "TFSMLayer",
 ];
 
-/// Packages of Keras; functions of `builtins` are looked up among those of Keras.
+/// Packages of Keras. Functions of `builtins` are those of Keras and of programs; until Keras 3.9 they are also those of Python, which are
+/// recognized by their names.
 const PACKAGES: [&str; 6] = ["keras", "keras_hub", "keras_nlp", "keras_cv", "tf_keras", "builtins"];
+
+/// Modules of `keras` and `tf_keras` whose classes and functions models are made of, below `src` or not.
+const MODULES: [&str; 17] = [
+    "activations",
+    "applications",
+    "constraints",
+    "dtype_policies",
+    "engine",
+    "initializers",
+    "layers",
+    "losses",
+    "metrics",
+    "mixed_precision",
+    "models",
+    "ops",
+    "optimizers",
+    "quantizers",
+    "random",
+    "regularizers",
+    "saving",
+];
+
+/// Functions of Python that run code, open files, or reach other names.
+const BUILTINS: [&str; 14] = [
+    "__import__",
+    "breakpoint",
+    "compile",
+    "delattr",
+    "eval",
+    "exec",
+    "exit",
+    "getattr",
+    "globals",
+    "input",
+    "open",
+    "quit",
+    "setattr",
+    "vars",
+];
 
 /// Functions of Keras that open files or addresses, or switch its checks off, and parts of names of TensorFlow that do.
 const FUNCTIONS: [&str; 4] = ["get_file", "enable_unsafe_deserialization", "load_model", "load_weights"];
@@ -72,8 +114,8 @@ pub(crate) fn scan(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem
         let Value::String(text) = value else { return };
         let problem = match key {
             "class_name" if has_code(text) => Problem::KerasLayer { class: text.clone() },
-            "config" | "registered_name" if FUNCTIONS.contains(&text.as_str()) => {
-                Problem::KerasCode { name: text.clone() }
+            "class_name" | "config" | "registered_name" if is_function(text) => {
+                Problem::KerasCode { name: cut(text) }
             }
             "function" if OPERATIONS.iter().any(|part| text.contains(part)) => {
                 Problem::KerasCode { name: cut(text) }
@@ -92,9 +134,29 @@ pub(crate) fn scan(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem
     Ok(if is_keras { all } else { found }.sorted())
 }
 
+/// What a model of Keras names, as [`scan`]; nothing if no class is named.
+pub(crate) fn model(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
+    let mut is_keras = false;
+    json::keys(&mut Reader::new(source), &["class_name"], |_, _, _| is_keras = true)?;
+    if is_keras { scan(source, kept) } else { Ok(Vec::new()) }
+}
+
+/// Whether it is a function of Keras or of Python that does more than compute.
+fn is_function(name: &str) -> bool {
+    FUNCTIONS.contains(&name) || BUILTINS.contains(&name)
+}
+
 fn module(name: &str) -> Option<Problem> {
-    let root = name.split('.').next().unwrap_or_default();
-    if PACKAGES.contains(&root) {
+    let mut parts = name.split('.');
+    let root = parts.next().unwrap_or_default();
+    let mut parts = parts.skip_while(|part| *part == "src");
+    let is_known = match parts.next() {
+        Some(part) if ["keras", "tf_keras"].contains(&root) => {
+            MODULES.contains(&part) || (part, parts.next()) == ("utils", Some("feature_space"))
+        }
+        _ => true,
+    };
+    if PACKAGES.contains(&root) && is_known {
         None
     } else if denied::reason(name, "").is_some() {
         Some(Problem::KerasCode { name: cut(name) })
@@ -140,8 +202,30 @@ mod tests {
         assert_eq!(codes(br#"{"module":"keras_evil","class_name":"f"}"#), ["sc-keras-module"]);
         assert_eq!(
             codes(br#"{"module":"keras.utils","class_name":"f","config":"get_file"}"#),
+            ["sc-keras-module", "sc-keras-code"]
+        );
+        assert_eq!(
+            codes(br#"{"module":"keras.models","class_name":"f","config":"load_model"}"#),
             ["sc-keras-code"]
         );
+        for module in [
+            "keras",
+            "keras.src.models.functional",
+            "tf_keras.src.engine.sequential",
+            "keras.saving",
+            "builtins",
+        ] {
+            let text = alloc::format!(r#"{{"module":"{module}","class_name":"Functional"}}"#);
+            assert_eq!(codes(text.as_bytes()), [""; 0], "{module}");
+        }
+        let file_utils =
+            br#"{"module":"keras.src.utils.file_utils","class_name":"function","config":"makedirs"}"#;
+        assert_eq!(codes(file_utils), ["sc-keras-module"]);
+        for name in ["exec", "open", "getattr"] {
+            let text = alloc::format!(r#"{{"module":"builtins","class_name":"function","config":"{name}"}}"#);
+            assert_eq!(codes(text.as_bytes()), ["sc-keras-code"], "{name}");
+        }
+        assert_eq!(codes(br#"{"class_name":"TFSMLayer"}"#), ["sc-keras-layer"]);
         assert_eq!(codes(br#"{"module":"os"}"#), [""; 0], "not of Keras");
         assert_eq!(codes(br#"{"module":"os.unknown","class_name":"f"}"#), ["sc-keras-code"]);
         let long = alloc::format!(r#"{{"module":"{}","class_name":"f"}}"#, "m".repeat(300));

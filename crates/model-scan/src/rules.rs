@@ -2,7 +2,7 @@
 
 use alloc::borrow::ToOwned;
 
-use pickle_core::{Construct, Error, Event, EventKind, Global, Object, Value, ValueId, python2};
+use pickle_core::{Construct, Error, Event, EventKind, Global, Object, Value, ValueId, joblib, python2};
 
 use crate::allowed::{self, Use};
 use crate::arguments;
@@ -32,7 +32,10 @@ impl Pass<'_> {
                 Value::Object(object) => self.call(machine, event, &object)?,
                 _ => None,
             },
-            EventKind::Build { target, state } => self.state(machine, target, state),
+            EventKind::Build { target, state } => match self.state(machine, target, state) {
+                None if !is_sound(machine, target)? => Some(Problem::UnexpectedState {}),
+                problem => problem,
+            },
             EventKind::Update { target } => self.update(machine, target),
             EventKind::Persistent { value } => match tree.value(value) {
                 Value::Persistent(id) => self.persistent(machine, id, legacy)?,
@@ -199,6 +202,14 @@ impl Pass<'_> {
             return Ok(None);
         }
         Ok(Some(Problem::PersistentId {}))
+    }
+}
+
+/// Whether a type of NumPy has a state that NumPy writes.
+fn is_sound(machine: &Stream<'_>, target: ValueId) -> Result<bool, Error> {
+    match machine.tree().callee(target) {
+        Some(Global { module: "numpy", name: "dtype", .. }) => joblib::is_sound_dtype(machine, target),
+        _ => Ok(true),
     }
 }
 

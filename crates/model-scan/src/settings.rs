@@ -21,12 +21,16 @@ pub(crate) fn scan(source: &dyn ReadAt, start: &[u8], kept: usize) -> Result<Vec
         gguf(&mut Reader::new(source), &mut found)?;
         return Ok(found.sorted());
     }
-    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
-    if text.first() != Some(&b'{') {
+    let mut reader = Reader::new(source);
+    let mut at = if start.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    while reader.byte(at)?.is_some_and(|byte| byte.is_ascii_whitespace()) {
+        at += 1;
+    }
+    if reader.byte(at)? != Some(b'{') {
         return Ok(Vec::new());
     }
     let mut found = Kept::new(kept);
-    let wanted = ["auto_map", "chat_template", "template", "class_name"];
+    let wanted = ["auto_map", "chat_template", "template"];
     json::keys(&mut Reader::new(source), &wanted, |at, key, value| match (key, value) {
         ("auto_map", Value::Other | Value::String(_)) => found.add(at, Problem::RemoteCode {}),
         ("chat_template", Value::String(text)) => found.add(at, template::judge(text)),
@@ -37,11 +41,11 @@ pub(crate) fn scan(source: &dyn ReadAt, start: &[u8], kept: usize) -> Result<Vec
                 found.add(at, problem);
             }
         }
-        ("class_name", Value::String(class)) if keras::has_code(class) => {
-            found.add(at, Problem::KerasLayer { class: class.clone() });
-        }
         _ => {}
     })?;
+    for (at, problem) in keras::model(source, kept)? {
+        found.add(at, problem);
+    }
     Ok(found.sorted())
 }
 

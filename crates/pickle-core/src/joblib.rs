@@ -12,7 +12,8 @@ use read_at::ReadAt;
 
 use crate::error::{Error, ErrorKind};
 use crate::machine::Machine;
-use crate::tree::{Construct, Tree, Update, Value, ValueId};
+use crate::python2;
+use crate::tree::{Construct, Global, Tree, Update, Value, ValueId};
 
 /// Types within types that are followed, and how many of them in all: types may be shared, so that few describe many.
 const MAX_DEPTH: u32 = 8;
@@ -65,17 +66,29 @@ pub enum Content {
 /// [`ErrorKind::Array`] if the number of bytes that follow cannot be computed; [`ErrorKind::Read`].
 pub fn raw_array<R: ReadAt>(machine: &Machine<R>, target: ValueId) -> Result<Option<RawArray>, Error> {
     let reader = Attributes { tree: machine.tree(), source: machine.source(), fields: Cell::new(MAX_FIELDS) };
-    let is_wrapper = reader
-        .tree
-        .callee(target)
-        .is_some_and(|class| (class.module, class.name) == ("joblib.numpy_pickle", "NumpyArrayWrapper"));
-    if !is_wrapper {
+    let Some(class) = reader.tree.callee(target) else { return Ok(None) };
+    // An object made by way of `copyreg` is one, too, although joblib does not write it so: it is refused below.
+    let class = match python2::modern(class.module, class.name) {
+        ("copyreg", "_reconstructor") => reader.first_argument(target),
+        _ => Some(class),
+    };
+    if class.is_none_or(|class| (class.module, class.name) != ("joblib.numpy_pickle", "NumpyArrayWrapper")) {
         return Ok(None);
     }
     let Some(array) = reader.array(target)? else {
         return Err(Error::from(ErrorKind::Array {}).at(machine.position()));
     };
     Ok(Some(array))
+}
+
+/// Whether a `numpy.dtype` has a state that NumPy writes for it. In others, flags contradict the type: elements are taken for pointers to objects.
+///
+/// # Errors
+///
+/// [`ErrorKind::Read`].
+pub fn is_sound_dtype<R: ReadAt>(machine: &Machine<R>, dtype: ValueId) -> Result<bool, Error> {
+    let reader = Attributes { tree: machine.tree(), source: machine.source(), fields: Cell::new(MAX_FIELDS) };
+    Ok(reader.element(dtype, 0)?.is_some())
 }
 
 /// Passes the bytes of an array, and returns the range of its elements.
@@ -97,10 +110,17 @@ pub fn pass<R: ReadAt>(machine: &mut Machine<R>, array: &RawArray) -> Result<Ran
     }
 }
 
+/// Flags of types whose elements are objects: their references are counted, they are written as a list, they are pointers, and they begin as
+/// zeros. Structures with such fields have all but the third.
+const OBJECT: i64 = 0b1111;
+const STRUCTURE: i64 = 0b1011;
+
 /// What an element takes.
 enum Element {
     Bytes(u64),
     Object,
+    /// Of a type that a class stands for: its length is not known.
+    Class,
 }
 
 /// `None` is a description that NumPy or joblib would not have written.
@@ -125,7 +145,9 @@ impl<R: ReadAt> Attributes<'_, R> {
                 return Ok(None);
             }
             for (key, value) in entries {
+                // A key that is computed may be any, and one that joblib does not write a method.
                 match &*self.text(key)? {
+                    b"subclass" | b"allow_mmap" => {}
                     b"shape" => shape = Some(value),
                     b"dtype" => dtype = Some(value),
                     b"numpy_array_alignment_bytes" => alignment = Some(value),
@@ -134,7 +156,7 @@ impl<R: ReadAt> Attributes<'_, R> {
                         b"F" => order = Order::Fortran,
                         _ => return Ok(None),
                     },
-                    _ => {}
+                    _ => return Ok(None),
                 }
             }
         }
@@ -151,7 +173,7 @@ impl<R: ReadAt> Attributes<'_, R> {
                 let Some(len) = bytes else { return Ok(None) };
                 if padded { Content::PaddedBytes(len) } else { Content::Bytes(len) }
             }
-            None => return Ok(None),
+            Some(Element::Class) | None => return Ok(None),
         };
         Ok(Some(RawArray { shape, dtype, order, content }))
     }
@@ -179,27 +201,41 @@ impl<R: ReadAt> Attributes<'_, R> {
         let (Some(code), [_, _, subarray, names, fields, size, _, flags, ..]) = (args.first(), state) else {
             return Ok(None);
         };
+        let value = |id: &ValueId| self.tree.value(*id);
+        let Value::Int(flags) = value(flags) else { return Ok(None) };
+        let has = flags & OBJECT;
+        let is_plain = [subarray, names, fields].iter().all(|part| matches!(value(part), Value::None));
+        // A class: of objects, or of numbers of another library.
+        if let Value::Global(class) = value(code) {
+            let is_object = class.name.starts_with("object");
+            return Ok(match (is_object, is_plain) {
+                (true, true) if has == OBJECT => Some(Element::Object),
+                (false, true) if has == 0 => Some(Element::Class),
+                _ => None,
+            });
+        }
         let code = self.text(*code)?;
         let code = code.strip_prefix(b"|").unwrap_or(&code);
         let Some((kind, digits)) = code.split_first() else { return Ok(None) };
         let width = core::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u64>().ok());
-        let value = |id: &ValueId| self.tree.value(*id);
         Ok(match (kind, width) {
-            (b'O', _) => Some(Element::Object),
+            (b'O', _) => (is_plain && has == OBJECT).then_some(Element::Object),
             (b'b' | b'i' | b'u' | b'f' | b'c' | b'm' | b'M', Some(width @ 1..=32)) => {
-                Some(Element::Bytes(width))
+                (is_plain && has == 0).then_some(Element::Bytes(width))
             }
             (b'S' | b'U' | b'V', _) => {
                 let Value::Int(size) = value(size) else { return Ok(None) };
-                let Value::Int(flags) = value(flags) else { return Ok(None) };
                 let objects = match (value(subarray), value(names), value(fields)) {
                     (Value::None, Value::None, Value::None) => Some(false),
                     (Value::None, Value::Tuple(_), Value::Dict(fields)) => self.has_objects(fields, depth)?,
+                    (Value::Tuple([of, _]), Value::None, Value::None) => {
+                        self.element(*of, depth + 1)?.map(|of| matches!(of, Element::Object))
+                    }
                     _ => None,
                 };
-                match (objects, flags & 1 != 0, u64::try_from(size)) {
-                    (Some(false), false, Ok(size)) => Some(Element::Bytes(size)),
-                    (Some(true), true, _) => Some(Element::Object),
+                match (objects, has, u64::try_from(size)) {
+                    (Some(false), 0, Ok(size)) => Some(Element::Bytes(size)),
+                    (Some(true), has, _) if has & STRUCTURE == STRUCTURE => Some(Element::Object),
                     _ => None,
                 }
             }
@@ -216,11 +252,21 @@ impl<R: ReadAt> Attributes<'_, R> {
             let Value::Tuple([dtype, ..]) = self.tree.value(field) else { return Ok(None) };
             match self.element(*dtype, depth + 1)? {
                 Some(Element::Object) => objects = true,
-                Some(Element::Bytes(_)) => {}
+                Some(Element::Bytes(_) | Element::Class) => {}
                 None => return Ok(None),
             }
         }
         Ok(Some(objects))
+    }
+
+    /// The class that a function is called with first.
+    fn first_argument(&self, call: ValueId) -> Option<Global<'_>> {
+        let Value::Object(object) = self.tree.value(call) else { return None };
+        let Value::Tuple([class, ..]) = self.tree.value(object.args) else { return None };
+        match self.tree.value(*class) {
+            Value::Global(class) => Some(class),
+            _ => None,
+        }
     }
 
     /// The bytes of a short string; empty for other values.

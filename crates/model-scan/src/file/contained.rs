@@ -100,12 +100,13 @@ impl Files<'_> {
             };
             let storage =
                 inside.is_some_and(|rest| number(rest, "data/") || (script && number(rest, "constants/")));
-            if storage {
+            if storage && !self.is_array(archive, entry)? {
                 continue; // Elements, whatever they look like.
             }
             let code = match inside {
-                Some(rest) if script && rest.starts_with("code/") => Code::Script,
-                None if is_keras && entry.name() == "config.json" => Code::Keras,
+                Some(rest) if script && rest.starts_with("code/") && rest.ends_with(".py") => Code::Script,
+                // Keras looks at it before it needs the other members.
+                None if entry.name() == "config.json" => Code::Keras,
                 _ => Code::Other,
             };
             let parts = self.report.parts.len();
@@ -149,6 +150,26 @@ impl Files<'_> {
             self.remark(path, offset, problem);
         }
         self.file(source, path, origin, depth).map(drop)
+    }
+
+    /// Whether a member begins as an array file: `numpy.load` reads those of any archive, also where PyTorch has elements.
+    fn is_array(&self, archive: &Archive<&dyn ReadAt>, entry: &Entry) -> Result<bool, Error> {
+        let mut start = [0; numpy::MAGIC.len()];
+        let mut len = 0;
+        let read = archive.member(entry).and_then(|mut member| {
+            while let Some(rest) = start.get_mut(len..).filter(|rest| !rest.is_empty()) {
+                match member.read(rest)? {
+                    0 => break,
+                    read => len += read,
+                }
+            }
+            Ok(())
+        });
+        match read {
+            Err(error) if is_read(&error) => Err(ErrorKind::Read {}.into()),
+            // What cannot be read, no one loads.
+            _ => Ok(start.starts_with(numpy::MAGIC)),
+        }
     }
 
     /// A compressed member, as far as it can be read; `None` for arrays of elements, which nothing else is read of.

@@ -217,3 +217,28 @@ fn what_two_scans_find_is_reported_once() {
     assert_eq!(found.len(), once.len(), "{found:?}");
     assert_eq!(found.len(), 2, "{found:?}");
 }
+
+/// `tests/data/README.md`.
+#[test]
+fn files_whose_loaders_ran_code_are_not_safe() {
+    let mut n_files = 0;
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|ending| ending != "md") {
+            assert_ne!(judged(&std::fs::read(&path).unwrap()).1, Verdict::Safe, "{}", path.display());
+            n_files += 1;
+        }
+    }
+    assert_eq!(n_files, 9);
+}
+
+#[test]
+fn white_space_and_frames_that_are_skipped_hide_nothing() {
+    let blank = [vec![b'\n'; 5000], br#"{"auto_map":{"AutoModel":"x.Y"}}"#.to_vec()].concat();
+    assert_ne!(judged(&blank).1, Verdict::Safe);
+    assert_eq!(judged(&[b'\n'; 5000]).1, Verdict::Safe);
+    for start in [b"\x50\x2a\x4d\x18".as_slice(), b"\x5f\x2a\x4d\x18", b"\x1f\x9d\x90", b"LRZI"] {
+        let bytes = [start, &[4, 0, 0, 0], b"abcd\x28\xb5\x2f\xfd"].concat();
+        assert_eq!(judged(&bytes).1, Verdict::Suspicious, "{start:x?}");
+    }
+}

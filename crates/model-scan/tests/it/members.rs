@@ -65,6 +65,11 @@ fn members_are_read_or_are_elements() {
     let keras =
         |name: &str, data: &[u8]| archive(&[("metadata.json", b"{}"), ("config.json", b"{}"), (name, data)]);
     let (safe, dangerous) = (Verdict::Safe, Verdict::Dangerous);
+    let array = |kind: &str, data: &[u8]| {
+        let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': (1,), }}");
+        [b"\x93NUMPY\x01\0v\0".as_slice(), format!("{header:<117}\n").as_bytes(), data].concat()
+    };
+    let (objects, elements) = (array("|O", PAYLOAD), array("<f8", &[0; 8]));
     for (number, (bytes, verdict)) in [
         (torch("m/data/0", PAYLOAD), safe),
         (torch("m/data/0x", PAYLOAD), dangerous),
@@ -76,8 +81,14 @@ fn members_are_read_or_are_elements() {
         (script("m/code/a.py", b"torch.save(x)"), Verdict::Suspicious),
         (script("m/extra/code/a.py", b"torch.save(x)"), safe),
         (script("code/a.py", b"torch.save(x)"), safe),
-        (zip("config.json", br#"{"class_name":"f","module":"os"}"#), safe),
-        (keras("other.json", br#"{"class_name":"f","module":"os"}"#), safe),
+        // Keras does not need the other members for it.
+        (zip("config.json", br#"{"class_name":"f","module":"os"}"#), dangerous),
+        // An array of objects is read by NumPy, whatever else is in the archive.
+        (torch("m/data/0", &objects), dangerous),
+        (torch("m/data/0", &elements), safe),
+        (script("m/constants/0", &objects), dangerous),
+        // `model_from_json` reads a file of any name.
+        (keras("other.json", br#"{"class_name":"f","module":"os"}"#), dangerous),
         (
             archive(&[("metadata.json", b"{}"), ("config.json", br#"{"class_name":"f","module":"os"}"#)]),
             dangerous,

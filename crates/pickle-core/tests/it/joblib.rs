@@ -140,6 +140,8 @@ fn structure(field: &[u8], flags: u8) -> Vec<u8> {
     dtype("V6", [b"N", b"\x8c\x01a\x85", &fields], flags)
 }
 
+const F4_TYPE: &[u8] = b"cnumpy\ndtype\n";
+
 #[test]
 fn types_are_elements_or_objects_or_not_understood() {
     const NONE: [&[u8]; 3] = [b"N"; 3];
@@ -155,8 +157,19 @@ fn types_are_elements_or_objects_or_not_understood() {
         (dtype("f0", NONE, 0), None),
         (structure(F4, 0), Some(Content::Bytes(12))),
         (structure(F4, 1), None),
-        (structure(&objects, 1), Some(Content::Pickle)),
+        (structure(&objects, 0x1b), Some(Content::Pickle)),
+        (structure(&objects, 1), None),
         (structure(&objects, 0), None),
+        // Flags of objects on numbers and texts, and objects without them.
+        (dtype("f8", NONE, 0x3f), None),
+        (dtype("f8", NONE, 1), None),
+        (dtype("U6", NONE, 2), None),
+        (dtype("f8", NONE, 0x40), Some(Content::Bytes(16))),
+        (dtype("O8", NONE, 0), None),
+        (dtype("O8", NONE, 1), None),
+        // Rows of one type.
+        (dtype("V6", [&[F4_TYPE, F4, b"K\x02\x85\x86"].concat(), b"N", b"N"], 0), Some(Content::Bytes(12))),
+        (dtype("V6", [&[F4_TYPE, &objects, b"K\x02\x85\x86"].concat(), b"N", b"N"], 0), None),
         (structure(&dtype("x1", NONE, 0), 0), None),
     ]
     .into_iter()
@@ -179,10 +192,10 @@ fn attributes_of_arrays_are_few_and_known() {
     assert_eq!(with(order, order), Some((bytes, Order::C)));
     assert_eq!(with(order, b"\x8c\x05order\x8c\x01F"), Some((bytes, Order::Fortran)));
     assert_eq!(with(order, b"\x8c\x05order\x8c\x01A"), None);
-    // A key of 65 bytes is none of them.
-    let long = [b"\x8cA".as_slice(), &[b'x'; 65], b"N"].concat();
-    assert_eq!(with(order, &long), Some((bytes, Order::C)));
-    let entries = |count: usize| with(order, &b"\x8c\x01xN".repeat(count));
+    // Other keys are none of joblib: one may hide a method, or be any when it is computed.
+    assert_eq!(with(order, b"\x8c\x04readN"), None);
+    assert_eq!(with(order, b"cbuiltins\nstr\n\x8c\x05dtype\x85RN"), None);
+    let entries = |count: usize| with(order, &b"\x8c\x0aallow_mmapN".repeat(count));
     assert_eq!((entries(62), entries(63)), (Some((bytes, Order::C)), None));
     let states =
         |count: usize| stored(&wrapper(b"K\x02\x85", F4, &[&b"}b".repeat(count), b".".as_slice()].concat()));
