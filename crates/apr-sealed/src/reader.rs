@@ -324,14 +324,20 @@ impl<R> fmt::Debug for SealedReader<'_, R> {
     }
 }
 
-/// Opens the message of the payload: its head, which selects the key of all chunks, and its last chunk. Of a signed file, both are compared
-/// with the tree first: anyone who has the file key could make others.
+/// Opens the message of the payload by its head, which selects the key of all chunks. Of a signed file, it is compared with the tree first:
+/// anyone who has the file key could make another; and the length is signed. Of others, the last chunk authenticates the length.
 fn open_message(source: &impl ReadAt, header: &SealedHeader, key: &FileKey) -> Result<ChunkedMessage, Error> {
     let stored = Stored::new(source, header)?;
     let len = stored.total_len();
     stored.will_read(0..len.min(1));
-    stored.will_read(len.saturating_sub(LAST_CHUNK_MAX)..len);
-    let opened = ChunkedReader::open(stored, key, &header.context(PAYLOAD));
+    let context = header.context(PAYLOAD);
+    let opened = match header.root_declared() {
+        Some(_) => ChunkedReader::open_of_known_len(stored, key, &context),
+        None => {
+            stored.will_read(len.saturating_sub(LAST_CHUNK_MAX)..len);
+            ChunkedReader::open(stored, key, &context)
+        }
+    };
     opened.map(|reader| reader.message()).map_err(hide)
 }
 

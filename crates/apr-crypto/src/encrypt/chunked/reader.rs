@@ -57,6 +57,18 @@ impl<R: ReadAt> ChunkedReader<R> {
     /// [`ErrorKind::ChunkedLength`] for a length that no message has; [`ErrorKind::Open`] if key or context is another
     /// one or the header, the length or the last chunk was changed; errors of the source.
     pub fn open(source: R, file_key: &FileKey, context: &[u8]) -> Result<Self, Error> {
+        let reader = Self::open_of_known_len(source, file_key, context)?;
+        reader.with_chunk(reader.layout.n_chunks() - 1, |_| ())?;
+        Ok(reader)
+    }
+
+    /// As [`open`](Self::open), without the last chunk, which authenticates the length: for a message whose length is known to be right,
+    /// as that of signed content is.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open), but for the length and the last chunk.
+    pub fn open_of_known_len(source: R, file_key: &FileKey, context: &[u8]) -> Result<Self, Error> {
         let layout = ChunkedLayout::of_sealed(source.total_len())?;
         let mut header = [0; HEADER_LEN];
         source.read_exact_at(0, &mut header)?;
@@ -65,9 +77,7 @@ impl<R: ReadAt> ChunkedReader<R> {
         if !constant_time_eq(&commitment, stored) {
             return Err(ErrorKind::Open.into());
         }
-        let reader = Self { source, layout, key: Arc::new(key) };
-        reader.with_chunk(layout.n_chunks() - 1, |_| ())?;
-        Ok(reader)
+        Ok(Self { source, layout, key: Arc::new(key) })
     }
 
     /// The message's lengths.
