@@ -7,7 +7,9 @@ use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::StreamDecoder;
-use arrow_ipc::{Message, root_as_message_with_opts};
+use arrow_ipc::{
+    Message, MessageHeader, MetadataVersion, root_as_message_with_opts, root_as_schema_with_opts,
+};
 use arrow_schema::{ArrowError, Schema};
 use flatbuffers::VerifierOptions;
 
@@ -22,6 +24,11 @@ const MAX_ALIGNMENT: u64 = 64;
 const CONTINUATION: [u8; 4] = [0xff; 4];
 /// Longest description of a message.
 const MAX_HEADER: u64 = 64 << 20;
+/// Longest schema without a message around it, and continuations that may stand in one.
+const MAX_BARE: u64 = 4 << 20;
+const MAX_BARE_ENDS: usize = 64;
+/// What is at most the place of a schema in its own bytes, and less than the length of a message with one.
+const MAX_ROOT: u32 = 32;
 /// Longest body of a message, also when decompressed.
 const MAX_BODY: u64 = 2 << 30;
 /// Decompressed bytes that any message may have.
@@ -51,6 +58,8 @@ pub(crate) struct Messages<R> {
     schema: Option<Schema>,
     /// What the decoder has not taken yet: a message without a body waits in it for the bytes behind.
     pending: Buffer,
+    /// The beginning of the next message, if it has been read.
+    begun: Option<Vec<u8>>,
     offset: u64,
     /// Where the last message begins.
     message_at: u64,
@@ -78,6 +87,7 @@ impl<R: Read> Messages<R> {
             decoder: StreamDecoder::new(),
             schema: None,
             pending: Buffer::default(),
+            begun: None,
             offset: 0,
             message_at: 0,
             is_file: false,
@@ -98,7 +108,11 @@ impl<R: Read> Messages<R> {
                 begin = messages.take(4)?;
             }
         }
-        messages.pending = messages.message(begin)?.ok_or(ErrorKind::Arrow {})?;
+        let root = begin.last_chunk::<4>().map_or(0, |root| u32::from_le_bytes(*root));
+        messages.pending = match messages.is_file && (4..=MAX_ROOT).contains(&root) {
+            true => messages.bare_schema(begin)?,
+            false => messages.message(begin)?.ok_or(ErrorKind::Arrow {})?,
+        };
         match messages.schema {
             Some(_) => Ok(messages),
             None => Err(Error::from(ErrorKind::Arrow {}).at(0)),
@@ -119,7 +133,10 @@ impl<R: Read> Messages<R> {
             if self.is_at_end {
                 return Ok(None);
             }
-            let begin = self.take(4)?;
+            let begin = match self.begun.take() {
+                Some(begin) => begin,
+                None => self.take(4)?,
+            };
             self.pending = match self.message(begin)? {
                 Some(message) => message,
                 None => {
@@ -147,6 +164,32 @@ impl<R: Read> Messages<R> {
         within(what, found, allowed).map_err(|error| error.at(self.message_at))
     }
 
+    /// The schema that begins with these bytes, as a message. Polars 2 writes files with a schema alone in place of the first message: it ends
+    /// where the next one begins.
+    fn bare_schema(&mut self, mut schema: Vec<u8>) -> Result<Buffer, Error> {
+        self.message_at = self.offset - schema.len() as u64;
+        let mut n_ends = 0;
+        loop {
+            let mut word = Vec::new();
+            self.append(4, &mut word)?;
+            if word == CONTINUATION {
+                match root_as_schema_with_opts(&verifier(schema.len()), &schema) {
+                    Ok(_) => {
+                        self.begun = Some(word);
+                        let header = as_message(&schema);
+                        return self.described(prefix(header.len()), &header);
+                    }
+                    Err(error) if n_ends == MAX_BARE_ENDS => {
+                        return Err(self.invalid(ArrowError::ParseError(error.to_string())));
+                    }
+                    Err(_) => n_ends += 1,
+                }
+            }
+            schema.extend(word);
+            self.within("the schema", schema.len() as u64, MAX_BARE)?;
+        }
+    }
+
     /// A whole message whose first bytes are these; nothing at the end of the stream.
     fn message(&mut self, begin: Vec<u8>) -> Result<Option<Buffer>, Error> {
         if begin.is_empty() {
@@ -168,7 +211,12 @@ impl<R: Read> Messages<R> {
         self.within("the description of a message", len.into(), MAX_HEADER)?;
         let mut header = Vec::new();
         self.append(len.into(), &mut header)?;
-        let message = root_as_message_with_opts(&verifier(header.len()), &header)
+        self.described(bytes, &header).map(Some)
+    }
+
+    /// The message with this description, behind what precedes it.
+    fn described(&mut self, mut bytes: Vec<u8>, header: &[u8]) -> Result<Buffer, Error> {
+        let message = root_as_message_with_opts(&verifier(header.len()), header)
             .map_err(|error| self.invalid(ArrowError::ParseError(error.to_string())))?;
         if let Some(schema) = message.header_as_schema() {
             if self.schema.is_some() {
@@ -184,7 +232,7 @@ impl<R: Read> Messages<R> {
         // A negative one is beyond the limit.
         let body_len = u64::try_from(message.bodyLength()).unwrap_or(u64::MAX);
         self.within("the body of a message", body_len, MAX_BODY)?;
-        bytes.extend_from_slice(&header);
+        bytes.extend_from_slice(header);
         let body_at = bytes.len();
         self.append(body_len, &mut bytes)?;
         let body = bytes.get(body_at..).unwrap_or_default();
@@ -202,7 +250,7 @@ impl<R: Read> Messages<R> {
         }
         self.within("the content of the table", len, self.left)?;
         self.left -= len;
-        Ok(Some(Buffer::from_vec(bytes)))
+        Ok(Buffer::from_vec(bytes))
     }
 
     /// The source, after the last batch.
@@ -233,6 +281,29 @@ impl<R: Read> Messages<R> {
         self.offset += len;
         Ok(())
     }
+}
+
+/// What precedes a description of so many bytes, at most [`MAX_BARE`] and some.
+fn prefix(len: usize) -> Vec<u8> {
+    [CONTINUATION, (len as u32).to_le_bytes()].concat()
+}
+
+/// The description of a message without a body that has this schema: what precedes it in a FlatBuffer, and its own bytes, whose references are
+/// relative.
+fn as_message(schema: &[u8]) -> Vec<u8> {
+    // The table is 16 bytes behind the begin, its vtable 12 before it: version, kind, reference to the schema, no body.
+    const BEFORE: usize = 32;
+    let root = schema.first_chunk::<4>().map_or(0, |root| u32::from_le_bytes(*root));
+    let mut message = Vec::with_capacity(BEFORE + schema.len() + 8);
+    message.extend(16_u32.to_le_bytes());
+    message.extend([12_u16, 12, 8, 10, 4, 0].into_iter().flat_map(u16::to_le_bytes));
+    message.extend(12_i32.to_le_bytes());
+    message.extend((BEFORE as u32 - 20).wrapping_add(root).to_le_bytes());
+    message.extend(MetadataVersion::V5.0.to_le_bytes());
+    message.extend([MessageHeader::Schema.0, 0, 0, 0, 0, 0]);
+    message.extend_from_slice(schema);
+    message.resize(message.len().next_multiple_of(8), 0);
+    message
 }
 
 /// Bounds of a description of so many bytes. Tables and strings in it may be used more than once, each of which becomes a copy.

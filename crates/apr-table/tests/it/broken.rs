@@ -37,6 +37,30 @@ fn streams_that_are_cut_are_refused() {
     }
 }
 
+/// A file whose schema stands alone, where the first message should be.
+#[test]
+fn a_schema_alone_ends_where_the_next_message_begins() {
+    let whole = bytes("polars.arrow");
+    assert_eq!(read(&whole), Some(25));
+    let error = |bytes: &[u8]| Table::arrow(bytes).map(drop).unwrap_err().code();
+    let first = whole.windows(4).position(|word| word == [0xff; 4]).unwrap();
+    for len in 8..first + 4 {
+        assert_eq!(error(&whole[..len]), "tb-truncated", "{len}");
+    }
+    for idx in 8..first {
+        let mut changed = whole.clone();
+        changed[idx] ^= 0xff;
+        // It ends with a value or an error.
+        let _ = read(&changed);
+    }
+    let begin = [&b"ARROW1\0\0"[..], &[4, 0, 0, 0]].concat();
+    assert_eq!(error(&[&begin[..], &[0xff; 400]].concat()), "tb-arrow");
+    assert_eq!(error(&[&begin[..], &[0; 5 << 20]].concat()), "tb-limit");
+    // The reference to the schema leads out of it.
+    let out = [&b"ARROW1\0\0"[..], &[32, 0, 0, 0], &[0; 8], &[0xff; 4], &[0; 4]].concat();
+    assert_eq!(error(&out), "tb-truncated");
+}
+
 /// Where each message of a stream begins.
 fn messages(stream: &[u8]) -> Vec<usize> {
     let (mut places, mut at) = (Vec::new(), 0);

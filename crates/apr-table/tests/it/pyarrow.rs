@@ -50,6 +50,8 @@ fn every_column_has_the_cells_that_pyarrow_wrote() {
         "uncompressed.arrow",
         "lz4.arrow",
         "zstd.arrow",
+        "polars.arrow",
+        "polars_zstd.arrow",
         "stream.arrows",
         "compressed.arrows",
         "deltas.arrows",
@@ -144,7 +146,7 @@ fn columns_of_other_types_are_refused_by_name() {
         assert_eq!(read(&mut open(file).unwrap(), 0).1.unwrap().len(), 25);
     }
     assert!(matches!(open("gzip.parquet"), Err(error) if *error.kind() == ErrorKind::Compression {}));
-    for file in ["empty.parquet", "empty.arrows"] {
+    for file in ["empty.parquet", "empty.arrows", "polars_empty.arrow"] {
         assert!(open(file).unwrap().next_batch().unwrap().is_none());
     }
 }
