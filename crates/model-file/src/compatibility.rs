@@ -12,6 +12,8 @@ use apr_models::{
 };
 use read_at::ReadAt;
 
+#[cfg(feature = "categories")]
+use crate::categories::{Categories, UnknownCategory};
 use crate::description::TensorDescription;
 use crate::error::{Error, ErrorKind};
 use crate::model_file::ModelFile;
@@ -75,6 +77,9 @@ pub struct Interface {
     pub n_columns: Option<usize>,
     /// What is predicted, if the file names it.
     pub target: Option<String>,
+    /// The categories of its features, if the file has them.
+    #[cfg(feature = "categories")]
+    pub categories: Option<Categories>,
 }
 
 impl Interface {
@@ -101,6 +106,8 @@ impl Interface {
             classes: named.model.class_numbers().map(|numbers| numbers.into_iter().map(label).collect()),
             n_columns: n_columns(named),
             target: named.target.clone(),
+            #[cfg(feature = "categories")]
+            categories: named.categories.clone(),
         }
     }
 
@@ -133,6 +140,8 @@ impl Interface {
             found.breaks("missing-values", "features can no longer be missing or infinite".to_owned());
         }
         self.features(new, &mut found);
+        #[cfg(feature = "categories")]
+        self.categories(new, &mut found);
         self.predictions(new, &mut found);
         found.0
     }
@@ -167,6 +176,48 @@ impl Interface {
             && old != new
         {
             found.breaks("feature-count", format!("a sample has {new} features instead of {old}"));
+        }
+    }
+
+    #[cfg(feature = "categories")]
+    fn categories(&self, new: &Self, found: &mut Found) {
+        let Some(old) = &self.categories else { return };
+        let Some(other) = &new.categories else {
+            found.breaks("categories", "features are numbers instead of categories".to_owned());
+            return;
+        };
+        if (old.unknown, other.unknown) == (UnknownCategory::Ignore, UnknownCategory::Refuse) {
+            found.breaks(
+                "unknown-category",
+                "categories that the new model does not know are refused".to_owned(),
+            );
+        }
+        for (idx, old) in old.of_features.iter().enumerate() {
+            let name = self.features.as_ref().and_then(|names| names.get(idx));
+            // By its name, if both files name it.
+            let place = match (name, &new.features) {
+                (Some(name), Some(names)) => names.iter().position(|new| new == name),
+                _ => Some(idx),
+            };
+            let Some(new) = place.and_then(|place| other.of_features.get(place)) else { continue };
+            let feature = name.cloned().unwrap_or_else(|| format!("feature {idx}"));
+            if old.is_empty() != new.is_empty() {
+                let what = if old.is_empty() {
+                    "categories instead of numbers"
+                } else {
+                    "numbers instead of categories"
+                };
+                found.breaks("categories", format!("`{feature}` takes {what}"));
+                continue;
+            }
+            let removed: Vec<String> = old.iter().filter(|name| !new.contains(name)).cloned().collect();
+            if !removed.is_empty() {
+                let message = format!("of `{feature}`, the new model does not know {}", listed(&removed));
+                found.breaks("category-removed", message);
+            } else if !new.starts_with(old) {
+                let message = format!("the categories of `{feature}` have other numbers");
+                found.add("category-order", Effect::BreaksByPosition, message);
+            }
         }
     }
 

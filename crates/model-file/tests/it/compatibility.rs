@@ -230,6 +230,54 @@ fn changes_of_classifications() {
     );
 }
 
+#[cfg(feature = "categories")]
+#[test]
+fn changes_of_categories() {
+    use model_file::{Categories, UnknownCategory};
+
+    fn of(colours: &[&str], unknown: UnknownCategory) -> Option<Categories> {
+        Some(Categories { of_features: vec![names(colours).unwrap(), Vec::new()], unknown })
+    }
+    fn base() -> Interface {
+        Interface { categories: of(&["green", "red"], UnknownCategory::Ignore), ..regression() }
+    }
+    check(
+        base,
+        &[
+            (|_| {}, &[]),
+            (|new| new.categories = of(&["green", "red", "violet"], UnknownCategory::Ignore), &[]),
+            (
+                |new| new.categories = of(&["blue", "green", "red"], UnknownCategory::Ignore),
+                &[("category-order", BreaksByPosition)],
+            ),
+            (
+                |new| new.categories = of(&["blue", "red"], UnknownCategory::Ignore),
+                &[("category-removed", Breaks)],
+            ),
+            (
+                |new| new.categories = of(&["green", "red"], UnknownCategory::Refuse),
+                &[("unknown-category", Breaks)],
+            ),
+            (|new| new.categories = of(&[], UnknownCategory::Ignore), &[("categories", Breaks)]),
+            (|new| new.categories = None, &[("categories", Breaks)]),
+            // By the names of the features.
+            (
+                |new| {
+                    new.features = names(&["size", "age"]);
+                    new.categories = new.categories.take().map(|mut categories| {
+                        categories.of_features.reverse();
+                        categories
+                    });
+                },
+                &[("feature-order", BreaksByPosition)],
+            ),
+        ],
+    );
+    let mut refusing = base();
+    refusing.categories = of(&["green", "red"], UnknownCategory::Refuse);
+    assert!(refusing.differences(&base()).is_empty());
+}
+
 #[test]
 fn changes_of_other_models() {
     check(
