@@ -13,6 +13,9 @@ use crate::commands::quantize::keys;
 use crate::error::Failure;
 use crate::input::Tensor;
 
+/// Reads a tensor from an offset on, for several threads.
+type Reader<'s> = Box<dyn Fn(u64, &mut [u8]) -> Result<(), Failure> + Sync + 's>;
+
 /// A GGUF model to be.
 #[derive(Clone)]
 pub(super) struct NewModel<'c> {
@@ -185,11 +188,12 @@ impl<'c> NewModel<'c> {
         &self,
         output: &Output,
         sources: &[Vec<Tensor<'s>>],
-    ) -> Option<BTreeMap<usize, impl Fn(u64, &mut [u8]) -> Result<(), Failure> + Sync + use<'s>>> {
+    ) -> Option<BTreeMap<usize, Reader<'s>>> {
         let numbers = output.sources(self.conversion.inputs())?.into_iter();
         let reader = |number: usize| {
             let (part, idx) = self.conversion.sources()[number];
-            Some((number, sources[part][idx].shared()?))
+            let read: Reader<'s> = Box::new(sources[part][idx].shared()?);
+            Some((number, read))
         };
         numbers.map(reader).collect()
     }
