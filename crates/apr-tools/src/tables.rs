@@ -30,7 +30,7 @@ use self::csv::{BYTE_ORDER_MARK, CsvReader, Record};
 use self::input::Content;
 pub(crate) use self::input::{Dialect, Header, Input, is_encrypted};
 use self::json_lines::JsonLines;
-pub(crate) use self::number::{Accepts, MISSING, Number, number};
+pub(crate) use self::number::{Accepts, MISSING, Number, is_missing, number};
 use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, Failure, Place};
 #[cfg(feature = "tables")]
 use crate::output::Destination;

@@ -251,6 +251,7 @@ fn fit(
     let mut rows = samples::weighted_rows(weights);
     let share = options.early_stopping.map(|stopping| stopping.validation_share);
     let validation = share.map(|share| samples::set_aside(&mut rows, groups, share, &mut rng));
+    let validation = validation.filter(|validation| !validation.is_empty());
     let start = loss.start(&rows, weights);
     let mut stages = Stages {
         x,

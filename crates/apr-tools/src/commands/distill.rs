@@ -14,7 +14,11 @@ use std::path::PathBuf;
 use apr_container::{
     DistillationInfo, DistillationParams, LayerMapping, Map, Metadata, SaveOptions, Training, Value, to_vec,
 };
-use apr_models::{AnyModel, CLASSES_KEY, FEATURES_KEY, Model as _, TARGET_KEY, held_out, mixed_samples};
+use apr_models::{
+    AnyModel, CATEGORIES_KEY, CLASSES_KEY, FEATURES_KEY, Model as _, TARGET_KEY, UNKNOWN_CATEGORY_KEY,
+    held_out, mixed_samples,
+};
+use model_file::UnknownCategory;
 
 use self::compare::{Students, compare};
 use self::method::{Method, MethodArgs};
@@ -360,6 +364,14 @@ fn metadata(
     let mut custom: Map<Value> = Map::default();
     if let Some(features) = &teachers.first().features {
         custom.insert(FEATURES_KEY.to_owned(), names(features));
+    }
+    // The student has learned their numbers.
+    if let Some(known) = &teachers.first().categories {
+        let of_features = known.of_features.iter().map(|of| names(of)).collect();
+        custom.insert(CATEGORIES_KEY.to_owned(), Value::Array(of_features));
+        if known.unknown == UnknownCategory::Ignore {
+            custom.insert(UNKNOWN_CATEGORY_KEY.to_owned(), "ignore");
+        }
     }
     custom.insert(TARGET_KEY.to_owned(), target);
     if let Some(classes) = teachers.class_names() {

@@ -58,6 +58,6 @@ pub(crate) fn number(cell: &str) -> Result<f32, String> {
 }
 
 /// Whether a cell says that there is no value.
-fn is_missing(cell: &str) -> bool {
+pub(crate) fn is_missing(cell: &str) -> bool {
     cell.is_empty() || MISSING.iter().any(|missing| cell.eq_ignore_ascii_case(missing))
 }

@@ -264,3 +264,53 @@ fn a_category_that_parquet_has_and_the_model_has_not_is_refused_with_its_row() {
     assert!(ran.exit == 3 && ran.stderr.contains("row 4, column 3 (city)"), "{}", ran.stderr);
     assert_eq!(ran.stdout.lines().count(), 3, "rows before it are predicted");
 }
+
+#[test]
+fn missing_targets_make_no_classes_of_numbers() {
+    let sandbox = Sandbox::with_models();
+    let refused = |table: &str, args: &str, what: &str| {
+        sandbox.write("x.csv", table.as_bytes());
+        let ran = sandbox.run(&words(&format!("train {args} --data x.csv --target y -o x.apr --force")));
+        assert!(ran.exit != 0 && ran.stderr.contains(what), "{args}: {}", ran.stderr);
+    };
+    for first in ["nan", "NA", "none", "inf"] {
+        let table = format!("x,y\n1,{first}\n2,2.5\n3,3.5\n4,4.5\n");
+        for algorithm in ["gradient-boosting", "random-forest", "knn --neighbours 1", "mlp --epochs 1"] {
+            refused(&table, algorithm, "cli-table-cell");
+        }
+    }
+    refused("x,y\n1,0\n2,1\n3,NA\n4,0\n", "svm", "the value is missing");
+    refused("x,y\n1,0\n2,1\n3,NA\n4,0\n", "random-forest --classes", "the value is missing");
+    refused("x,y\n1,p\n2,p\n", "mlp --epochs 1", "one class, `p`");
+    refused("x,x,y\n1,2,3\n2,3,4\n5,1,1\n", "ridge", "several columns have that name");
+    // Among words it is one.
+    sandbox.write("x.csv", b"x,y\n1,none\n2,mild\n3,severe\n4,none\n");
+    let report = train(&sandbox, &words("decision-tree --data x.csv --target y -o x.apr --force"));
+    assert_eq!(report["classes"], json!(["mild", "none", "severe"]));
+}
+
+#[test]
+fn numbers_are_in_the_order_of_their_values() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write("x.csv", b"c,y\n1.0,0\n2.0,1\n10.0,2\n1.0,0\n2.0,1\n10.0,2\n");
+    let ordinal = "--categorical c --encoding ordinal -o x.apr --force";
+    let report = train(&sandbox, &words(&format!("linear-regression --data x.csv --target y {ordinal}")));
+    assert!(report["metrics"]["train.r2"].as_f64().unwrap() > 0.999_99, "{report:#}");
+    sandbox.write("x.csv", b"x,y\n1,10.5\n2,-1.5\n3,1e1\n4,2.5\n");
+    let report = train(&sandbox, &words("svm --data x.csv --target y -o x.apr --force"));
+    assert_eq!(report["classes"], json!(["-1.5", "2.5", "1e1", "10.5"]));
+}
+
+#[test]
+fn a_student_knows_the_categories_of_its_teacher() {
+    let sandbox = sandbox();
+    let teacher =
+        "random-forest --trees 20 --data t.csv --target kind --drop price,size --categorical colour";
+    train(&sandbox, &[words(teacher), words("--unknown-category ignore -o m.apr --force")].concat());
+    let ran = sandbox.run(&words("distill m.apr --data t.csv --student tree -o s.apr --force"));
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    let found = lines(&sandbox, &["s.apr", "-i", "t.csv"]);
+    assert_eq!(found.len(), 96);
+    sandbox.write("one.csv", b"colour\nviolet\n");
+    assert_eq!(lines(&sandbox, &["s.apr", "-i", "one.csv"]).len(), 1);
+}

@@ -7,7 +7,8 @@ use apr_models::{Matrix, Vector};
 use super::preparation::PreparationArgs;
 use crate::commands::predict::texts;
 use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, CODE_USAGE, Failure};
-use crate::tables::{Accepts, Categories, Dialect, Input, Table as Rows, Text, Wanted, number};
+use crate::tables::{Accepts, Categories, Dialect, Input, Table as Rows, Text, Wanted, is_missing, number};
+use crate::terminal::escape;
 
 /// What an algorithm predicts of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +112,10 @@ impl Data {
             let failure = Failure::new(CODE_TABLE_COLUMNS, "the table has no column to learn from");
             return Err(failure.in_file(&path));
         }
+        // Who predicts finds the columns by their names.
+        for name in columns.iter().chain(&target).filter_map(|&column| table.names()?.get(column)) {
+            table.column(name)?;
+        }
         let categorical = preparation.categorical.iter().map(|name| {
             let column = table.column(name)?;
             // They are in the order of the table.
@@ -156,8 +161,10 @@ impl Data {
             (_, None) => Target::None,
             (Some(Needs::Names), _) => Target::Names(cells.into_iter().map(|(_, cell)| cell).collect()),
             (Some(Needs::Numbers), Some(column)) => Target::Numbers(numbers(&cells, column, &table)?),
-            // The first cell decides, so that one wrong cell in a column of numbers does not make classes of them all.
-            (Some(Needs::Either), Some(column)) if is_number(cells.first()) => {
+            // The first cell that is not missing decides, so that one wrong cell in a column of numbers does not make classes of them all.
+            (Some(Needs::Either), Some(column))
+                if is_number(cells.iter().find(|(_, cell)| !is_missing(cell))) =>
+            {
                 Target::Numbers(numbers(&cells, column, &table)?)
             }
             (_, Some(column)) => classes(&cells, column, &table)?,
@@ -387,6 +394,16 @@ fn classes(cells: &[Text], column: usize, table: &Rows) -> Result<Target, Failur
     let mut names: Vec<String> = cells.iter().map(|(_, cell)| cell.clone()).collect();
     sort(&mut names);
     names.dedup();
+    // `none` may be a class among words; among numbers it is no value.
+    let mut known = names.iter().filter(|name| !is_missing(name)).peekable();
+    if known.peek().is_some()
+        && known.all(|name| number(name).is_ok())
+        && let Some((place, cell)) = cells.iter().find(|(_, cell)| is_missing(cell))
+    {
+        let what =
+            format!("`{}` among classes that are numbers: the value is missing", escape::cut(cell, 60));
+        return Err(table.cell_failure(what, place.clone(), column));
+    }
     let of: std::collections::HashMap<&str, usize> =
         names.iter().enumerate().map(|(id, name)| (name.as_str(), id)).collect();
     let ids = cells.iter().filter_map(|(_, cell)| of.get(cell.as_str()).copied()).collect();
@@ -396,8 +413,13 @@ fn classes(cells: &[Text], column: usize, table: &Rows) -> Result<Target, Failur
 /// Sorts names: numbers by value, words by their characters.
 fn sort(names: &mut [String]) {
     names.sort_unstable();
-    if names.iter().all(|name| name.parse::<i64>().is_ok()) {
-        names.sort_by_key(|name| name.parse::<i64>().unwrap_or_default());
+    // Integers of 64 bits are no floats of 64 bits.
+    let integer = |name: &String| name.parse::<i64>().ok();
+    let float = |name: &String| name.parse::<f64>().ok().filter(|number| number.is_finite());
+    if names.iter().all(|name| integer(name).is_some()) {
+        names.sort_by_key(integer);
+    } else if names.iter().all(|name| float(name).is_some()) {
+        names.sort_by(|a, b| float(a).unwrap_or_default().total_cmp(&float(b).unwrap_or_default()));
     }
 }
 

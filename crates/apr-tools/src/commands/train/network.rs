@@ -11,7 +11,8 @@ use super::algorithms::{Run, SETTINGS, decimal, named};
 use super::data::{Data, Needs, Target};
 use super::scaling::Scale;
 use super::validation::EarlyStoppingArgs;
-use crate::error::{CODE_USAGE, Failure};
+use crate::error::{CODE_TABLE_COLUMNS, CODE_USAGE, Failure};
+use crate::terminal::escape;
 
 #[derive(Debug, Args)]
 pub(super) struct MlpArgs {
@@ -64,6 +65,13 @@ pub(super) fn train(args: &MlpArgs, data: &Data, run: Run<'_>) -> Result<Trained
     };
     let &MlpArgs { epochs, batch_size, learning_rate, weight_decay, early_stopping, .. } = args;
 
+    if let Target::Classes { names, .. } = &table.target
+        && let [only] = &names[..]
+    {
+        let what =
+            format!("the target has one class, `{}`: a network learns two or more", escape::cut(only, 60));
+        return Err(Failure::new(CODE_TABLE_COLUMNS, what));
+    }
     let (n_outputs, last, loss) = match &table.target {
         Target::Classes { names, .. } => (names.len(), Activation::Softmax, NeuralLoss::CrossEntropy),
         Target::Numbers(_) | Target::None | Target::Names(_) => {
