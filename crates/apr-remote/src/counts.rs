@@ -15,6 +15,12 @@ pub struct Counts {
     pub hits: u64,
     /// Files that were opened in the cache of the hub.
     pub cached: u64,
+    /// Blocks that were read from the block cache.
+    pub blocks_read: u64,
+    /// Blocks that were written to it.
+    pub blocks_written: u64,
+    /// Files in it that were damaged or foreign, and were removed.
+    pub blocks_discarded: u64,
 }
 
 #[derive(Debug, Default)]
@@ -24,6 +30,9 @@ pub(crate) struct Counters {
     pub(crate) retries: AtomicU64,
     hits: AtomicU64,
     cached: AtomicU64,
+    pub(crate) blocks_read: AtomicU64,
+    pub(crate) blocks_written: AtomicU64,
+    pub(crate) blocks_discarded: AtomicU64,
 }
 
 impl Counters {
@@ -37,13 +46,15 @@ impl Counters {
 
     pub(crate) fn counts(&self) -> Counts {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let Self { requests, bytes, retries, hits, cached } = self;
         Counts {
-            requests: of(requests),
-            bytes: of(bytes),
-            retries: of(retries),
-            hits: of(hits),
-            cached: of(cached),
+            requests: of(&self.requests),
+            bytes: of(&self.bytes),
+            retries: of(&self.retries),
+            hits: of(&self.hits),
+            cached: of(&self.cached),
+            blocks_read: of(&self.blocks_read),
+            blocks_written: of(&self.blocks_written),
+            blocks_discarded: of(&self.blocks_discarded),
         }
     }
 }

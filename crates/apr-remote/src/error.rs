@@ -11,6 +11,9 @@ const CREDENTIALS: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (AWS_
 
 const CACHE: &str = "repeat with --no-hub-cache, or APR_NO_HUB_CACHE=1; correct HF_HUB_CACHE, or remove the repository from the cache";
 
+const BLOCKS: &str = "name a folder of your own with APR_BLOCK_CACHE (`chmod go-w`, no link), or a size such as 10GiB with APR_BLOCK_CACHE_SIZE; \
+    or repeat without the block cache";
+
 located_error::errors! {
     /// Why a remote file cannot be read.
     pub struct Error caused by located_error::AnyCause;
@@ -127,6 +130,14 @@ located_error::errors! {
         } = "rm-cache" (Invalid), "invalid file in the cache of the hub: {problem}" => CACHE;
         /// The cache of the hub (HF_HUB_CACHE, else `hub` in HF_HOME) cannot be read.
         CacheRead = "rm-cache-read" (Io), "the cache of the hub cannot be read" => CACHE;
+        /// The block cache is not used: its folder (APR_BLOCK_CACHE, else `apr/blocks` in the user's folder of caches) is a link, belongs to
+        /// another user, or can be written by others, who could choose what is read; or there is none.
+        BlockCache {
+            /// What is wrong with it.
+            problem: &'static str,
+        } = "rm-block-cache" (Usage), "block cache: {problem}" => BLOCKS;
+        /// The folder of the block cache cannot be read.
+        BlockCacheRead = "rm-block-cache-read" (Io), "the block cache cannot be read" => BLOCKS;
         /// The hub's answer about a repository is not the list of its files.
         Listing {
             /// What is wrong with it.

@@ -178,9 +178,14 @@ pub(crate) fn home(given: impl Fn(&'static str) -> Option<OsString>) -> Option<P
     if let Some(home) = given("HF_HOME") {
         return Some(home.into());
     }
-    let cache = given("XDG_CACHE_HOME").map(PathBuf::from);
+    Some(user_caches(given)?.join("huggingface"))
+}
+
+/// The folder in which programs keep the user's caches.
+pub(crate) fn user_caches(given: impl Fn(&'static str) -> Option<OsString>) -> Option<PathBuf> {
+    let named = given("XDG_CACHE_HOME").map(PathBuf::from);
     let user = || given("HOME").or_else(|| given("USERPROFILE"));
-    Some(cache.or_else(|| Some(PathBuf::from(user()?).join(".cache")))?.join("huggingface"))
+    named.or_else(|| Some(PathBuf::from(user()?).join(".cache")))
 }
 
 fn base(endpoint: &Url) -> String {

@@ -129,6 +129,11 @@ impl Url {
         Self { query: None, ..self.clone() }
     }
 
+    /// What may be a signature.
+    pub(crate) fn query(&self) -> Option<&str> {
+        self.query.as_deref()
+    }
+
     /// With its query, for the request alone.
     pub(crate) fn full(&self) -> String {
         match &self.query {
