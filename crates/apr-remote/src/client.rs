@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::io::{self, Read as _};
 use std::sync::{Mutex, PoisonError};
 
+use crate::blocks::{BlockCache, Store};
 use crate::buffered::Together;
 use crate::cache::HubCache;
 #[cfg(feature = "cloud")]
@@ -18,7 +19,7 @@ use crate::declared::Declared;
 use crate::error::{Error, ErrorKind};
 use crate::http::{Http, System};
 use crate::hub::Hub;
-use crate::pin::{Pin, text, total_of};
+use crate::pin::{Condition, Pin, Version, text, total_of};
 use crate::plan;
 use crate::retry::{Next, Pace, Schedule, Tries, allowed, is_temporary, retry_after};
 use crate::sign::{REFUSAL_MAX, Sign, Signed, code_of, refusal};
@@ -63,17 +64,19 @@ pub struct Options {
     pub hub: Hub,
     /// What the hub's own programs have downloaded; it is read in place of requests.
     pub hub_cache: Option<HubCache>,
+    /// What is read of files is kept there, and read from there by the next process.
+    pub block_cache: Option<BlockCache>,
     /// File of certificates in PEM, in place of those of Mozilla's programme.
     pub certificates: Option<OsString>,
 }
 
 impl Options {
     /// With the variables that other programs use: those of [`Hub::from_environment`], HF_HUB_OFFLINE, SSL_CERT_FILE and HF_HUB_CACHE, and
-    /// APR_NO_HUB_CACHE.
+    /// APR_NO_HUB_CACHE, APR_BLOCK_CACHE and APR_BLOCK_CACHE_SIZE.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Endpoint`] if HF_ENDPOINT is no URL.
+    /// [`ErrorKind::Endpoint`] if HF_ENDPOINT is no URL; those of [`BlockCache::from_environment`].
     pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let is_offline = variable("HF_HUB_OFFLINE")
             .and_then(|value| value.into_string().ok())
@@ -84,6 +87,7 @@ impl Options {
             tries: Tries::default(),
             certificates: variable("SSL_CERT_FILE").filter(|path| !path.is_empty()),
             hub_cache: HubCache::from_environment(&variable),
+            block_cache: BlockCache::if_asked_for(&variable)?,
             hub: Hub::from_environment(variable)?,
         })
     }
@@ -150,6 +154,7 @@ pub struct Client {
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) pace: Box<dyn Pace>,
     pub(crate) options: Options,
+    pub(crate) blocks: Option<Arc<Store>>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) together: Together,
     #[cfg(feature = "cloud")]
@@ -161,28 +166,51 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Certificates`].
+    /// [`ErrorKind::Certificates`], [`ErrorKind::BlockCache`].
     pub fn new(options: Options) -> Result<Arc<Self>, Error> {
         let http = Http::new(options.certificates.clone())?;
-        Ok(Self::with(Box::new(http), Box::new(System::new()), options))
+        Self::with(Box::new(http), Box::new(System::new()), options)
     }
 
-    pub(crate) fn with(transport: Box<dyn Transport>, pace: Box<dyn Pace>, options: Options) -> Arc<Self> {
-        Arc::new(Self {
+    /// # Errors
+    ///
+    /// [`ErrorKind::BlockCache`].
+    pub(crate) fn with(
+        transport: Box<dyn Transport>,
+        pace: Box<dyn Pace>,
+        options: Options,
+    ) -> Result<Arc<Self>, Error> {
+        let counters = Arc::<Counters>::default();
+        let store = |cache| Store::open(cache, Arc::clone(&counters)).map(Arc::new);
+        let blocks = options.block_cache.as_ref().map(store).transpose()?;
+        Ok(Arc::new(Self {
             transport,
             pace,
             options,
-            counters: Arc::default(),
+            blocks,
+            counters,
             together: Together::default(),
             #[cfg(feature = "cloud")]
             stores: Stores::default(),
-        })
+        }))
     }
 
     /// What requests have cost so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counters.counts()
+    }
+
+    /// Whether the block cache is in use.
+    #[must_use]
+    pub const fn has_block_cache(&self) -> bool {
+        self.blocks.is_some()
+    }
+
+    /// Why nothing more is written to the block cache, if it is in use and the disk refuses it.
+    #[must_use]
+    pub fn block_cache_problem(&self) -> Option<&io::Error> {
+        self.blocks.as_ref()?.problem()
     }
 
     /// The hub whose files are named by `hf://`.
@@ -192,7 +220,13 @@ impl Client {
     }
 
     /// Fills `out` with the bytes at `offset` of the version that is pinned.
-    pub(crate) fn fetch(&self, route: &Route, pin: &Pin, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn fetch(
+        &self,
+        route: &Route,
+        version: &Version,
+        offset: u64,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
         let mut at = 0;
         while at < out.len() {
             let end = out.len().min(at + plan::BEGINNING_MAX as usize);
@@ -202,9 +236,9 @@ impl Client {
                 let rest = piece.get_mut(done..).unwrap_or_default();
                 let start = offset + done as u64;
                 let asked = start..start + rest.len() as u64;
-                let (answer, _) = self.answer(route, &asked, Some(pin), |_| Ok(false))?;
+                let (answer, _) = self.answer(route, &asked, version.condition(), |_| Ok(false))?;
                 match answer.status {
-                    206 => pin.check(&Pin::new(self.ranged(&answer, &asked)?, &answer.headers))?,
+                    206 => version.check(Pin::new(self.ranged(&answer, &asked)?, &answer.headers))?,
                     200 => {
                         return Err(Error::from(ErrorKind::Range { problem: "it is the whole file" }).into());
                     }
@@ -259,7 +293,7 @@ impl Client {
         &self,
         route: &Route,
         range: &Range<u64>,
-        pin: Option<&Pin>,
+        condition: Condition<'_>,
         mut is_enough: impl FnMut(&Declared) -> Result<bool, Error>,
     ) -> Result<(Answer, Declared), Failed> {
         let target = route.target();
@@ -280,7 +314,14 @@ impl Client {
                 url: &url,
                 range: Some(range.clone()),
                 // What answers with a redirect has another ETag than the file.
-                if_match: pin.and_then(|pin| pin.etag.as_deref()).filter(|_| is_end),
+                if_match: match condition {
+                    Condition::Same(tag) if is_end => Some(tag),
+                    _ => None,
+                },
+                if_none_match: match condition {
+                    Condition::Other(tag) => Some(tag),
+                    _ => None,
+                },
                 authorization: hub.authorization(&url).filter(|_| begins_at_hub).or_else(of_source),
                 content: None,
                 allowed: allowed(range.end - range.start),

@@ -38,6 +38,7 @@ impl Client {
             url,
             range: None,
             if_match: None,
+            if_none_match: None,
             authorization: None,
             content,
             allowed: allowed(max_len),

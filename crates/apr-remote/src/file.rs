@@ -2,18 +2,20 @@
 
 use alloc::sync::Arc;
 use core::ops::Range;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use read_at::{ReadAt, SharedSource, check_range};
 
+use crate::blocks::Blocks;
 use crate::buffered::Buffered;
 use crate::cache::Cached;
 use crate::client::{Client, Network, Route};
 use crate::declared::Declared;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::hub::HubPath;
-use crate::open::Beginning;
+use crate::open::{Beginning, Origin};
 use crate::pieces::{Limits, in_order};
-use crate::pin::Pin;
+use crate::pin::Version;
 use crate::place::Place;
 use crate::plan::COPIED_AT_ONCE;
 use crate::url::Url;
@@ -57,24 +59,59 @@ struct InCache {
 struct Pinned {
     client: Arc<Client>,
     route: Route,
-    pin: Pin,
+    version: Version,
+    /// Those in the block cache, if it is in use.
+    blocks: Option<Blocks>,
+    /// Whether it is copied to another place, so that blocks are not kept too.
+    is_copied: AtomicBool,
+}
+
+impl Pinned {
+    fn fetch(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+        let fetched = self.client.fetch(&self.route, &self.version, offset, out);
+        if let (Some(blocks), Err(ErrorKind::Changed)) = (&self.blocks, fetched.as_ref().map_err(Error::kind))
+        {
+            blocks.forget();
+        }
+        fetched
+    }
 }
 
 impl ReadAt for Pinned {
     fn total_len(&self) -> u64 {
-        self.pin.len
+        self.version.pin().len
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
-        Ok(self.client.fetch(&self.route, &self.pin, offset, out)?)
+        let Some(blocks) = &self.blocks else { return Ok(self.fetch(offset, out)?) };
+        let missing = blocks.copy(offset, out);
+        let at = offset + missing.start as u64;
+        let rest = out.get_mut(missing).unwrap_or_default();
+        if !rest.is_empty() {
+            self.fetch(at, rest)?;
+            if !self.is_copied.load(Ordering::Relaxed) {
+                blocks.keep(at, rest);
+            }
+        }
+        Ok(())
     }
 }
 
 impl RemoteFile {
     pub(crate) fn new(client: Arc<Client>, route: Route, beginning: Beginning, place: Place) -> Self {
-        let Beginning { pin, bytes, declared } = beginning;
+        let asked = match beginning.origin {
+            Origin::Ranges => client.keep(&place, &route, &beginning),
+            _ => None,
+        };
+        let Beginning { pin, bytes, declared, origin } = beginning;
+        let (version, blocks) = match origin {
+            Origin::Ranges | Origin::Whole => (Version::seen(pin), asked),
+            Origin::Unchanged(blocks) => (Version::seen(pin), Some(blocks)),
+            Origin::Recorded(blocks) => (Version::recorded(pin), Some(blocks)),
+        };
         let together = client.together.clone();
-        let pinned = Pinned { client: Arc::clone(&client), route, pin };
+        let is_copied = AtomicBool::new(false);
+        let pinned = Pinned { client: Arc::clone(&client), route, version, blocks, is_copied };
         Self {
             client,
             place,
@@ -132,6 +169,12 @@ impl RemoteFile {
         matches!(self.bytes, Bytes::Cached(_))
     }
 
+    /// Whether blocks of it are read from the block cache.
+    #[must_use]
+    pub fn has_blocks(&self) -> bool {
+        matches!(&self.bytes, Bytes::Requested(bytes) if bytes.source().blocks.is_some())
+    }
+
     /// SHA-256 of the content, in lower case, as the hub declares it for large files; of a file of the cache about which the hub was not
     /// asked, as its name says it.
     #[must_use]
@@ -167,7 +210,7 @@ impl RemoteFile {
     pub fn version(&self) -> Option<&str> {
         match &self.bytes {
             Bytes::Requested(bytes) => {
-                let pin = &bytes.source().pin;
+                let pin = bytes.source().version.pin();
                 pin.etag.as_deref().or(pin.modified.as_deref())
             }
             Bytes::Cached(cached) => cached.file.blob.as_deref(),
@@ -175,7 +218,7 @@ impl RemoteFile {
     }
 
     /// Reads a range with several requests at once, and passes it to `take` in order, in pieces of 4 MiB at most. At most twice as many
-    /// pieces as requests are in memory.
+    /// pieces as requests are in memory. The block cache is read, not written.
     ///
     /// # Errors
     ///
@@ -188,6 +231,7 @@ impl RemoteFile {
     ) -> Result<(), E> {
         let mut start = range.start;
         if let Bytes::Requested(held) = &self.bytes {
+            held.source().is_copied.store(true, Ordering::Relaxed);
             let mut piece = vec![0; HELD_LEN];
             loop {
                 let len = usize::try_from(range.end.saturating_sub(start)).unwrap_or(HELD_LEN).min(HELD_LEN);

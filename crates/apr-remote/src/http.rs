@@ -141,6 +141,9 @@ impl Transport for Http {
         if let Some(tag) = request.if_match {
             get = get.header("if-match", tag);
         }
+        if let Some(tag) = request.if_none_match {
+            get = get.header("if-none-match", tag);
+        }
         if let Some(value) = &request.authorization {
             let mut value = HeaderValue::from_str(value).map_err(|_| Broken::Request)?;
             // It is not shown in debug output.

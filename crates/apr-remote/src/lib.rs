@@ -4,6 +4,7 @@
 
 extern crate alloc;
 
+mod blocks;
 mod buffered;
 mod cache;
 mod client;
@@ -17,6 +18,7 @@ mod file;
 mod folder;
 mod http;
 mod hub;
+mod kept;
 #[cfg(not(feature = "cloud"))]
 mod no_cloud;
 mod object;
@@ -32,6 +34,7 @@ mod simulation;
 mod transport;
 mod url;
 
+pub use crate::blocks::{BlockCache, CachedObject, Removed};
 pub use crate::buffered::Buffered;
 pub use crate::cache::{CachedFile, HubCache};
 pub use crate::client::{Client, Network, Options, PlainHttp};

@@ -6,14 +6,16 @@ use std::io;
 
 use read_at::ReadAt as _;
 
+use crate::blocks::Blocks;
 use crate::cache::{Cached, CachedFile};
 use crate::client::{Client, Failed, Network, Route, STEP, again, plain};
 use crate::declared::Declared;
 use crate::error::{Error, ErrorKind};
 use crate::file::RemoteFile;
 use crate::hub::HubPath;
+use crate::kept::Kept;
 use crate::object::ObjectPath;
-use crate::pin::{Pin, text, total_of_unsatisfied};
+use crate::pin::{Condition, Pin, text, total_of_unsatisfied};
 use crate::place::Place;
 use crate::plan;
 use crate::retry::allowed;
@@ -29,6 +31,19 @@ pub(crate) struct Beginning {
     pub(crate) pin: Pin,
     pub(crate) bytes: Vec<u8>,
     pub(crate) declared: Declared,
+    pub(crate) origin: Origin,
+}
+
+/// Where the beginning of a file comes from.
+pub(crate) enum Origin {
+    /// The answer to a range.
+    Ranges,
+    /// A server that ignores ranges, or nowhere: the file is empty.
+    Whole,
+    /// The block cache; the server of the bytes has said that the version is the same.
+    Unchanged(Blocks),
+    /// The block cache, for a commit of the hub.
+    Recorded(Blocks),
 }
 
 /// What the first request for a file has found.
@@ -39,8 +54,8 @@ enum Found {
 }
 
 impl Client {
-    /// Opens a file: one request for its beginning, and one for each redirect. None for a file of the hub that is in the cache, if its
-    /// commit is known.
+    /// Opens a file: one request for its beginning, and one for each redirect. None for a file of the hub that is in its cache or the
+    /// block cache, if its commit is known.
     ///
     /// # Errors
     ///
@@ -97,7 +112,8 @@ impl Client {
             Err(error) if matches!(error.kind(), ErrorKind::Status { status: 416, .. }) => {
                 match self.object_len(object)? {
                     Some(0) => {
-                        Beginning { pin: Pin::default(), bytes: Vec::new(), declared: Declared::default() }
+                        let (pin, declared) = (Pin::default(), Declared::default());
+                        Beginning { pin, bytes: Vec::new(), declared, origin: Origin::Whole }
                     }
                     _ => return Err(error),
                 }
@@ -107,13 +123,18 @@ impl Client {
         Ok(RemoteFile::new(Arc::clone(self), route, beginning, Place::Object(object.clone())))
     }
 
-    /// The file in the cache of the hub, if its commit is known without a request.
+    /// The file in the cache of the hub or in the block cache, if its commit is known without a request.
     fn without_request(self: &Arc<Self>, path: &HubPath) -> Result<Option<RemoteFile>, Error> {
         let Some(commit) = self.known_commit(path)? else { return Ok(None) };
         let path = path.at_commit(&commit);
-        let Some(cached) = self.in_cache(&path)? else { return Ok(None) };
         let url = path.url(&self.options.hub.endpoint)?;
-        Ok(Some(RemoteFile::cached(Arc::clone(self), path, url, cached, None)))
+        if let Some(cached) = self.in_cache(&path)? {
+            return Ok(Some(RemoteFile::cached(Arc::clone(self), path, url, cached, None)));
+        }
+        let first = plan::first_read(url.file_name());
+        let Some(kept) = self.kept_at_commit(&path, None, first) else { return Ok(None) };
+        let beginning = kept.beginning(Origin::Recorded);
+        Ok(Some(RemoteFile::new(Arc::clone(self), Route::new(url), beginning, Place::Hub(path))))
     }
 
     /// The commit that a revision is; of a branch or tag, without the network, that of the cache.
@@ -161,7 +182,7 @@ impl Client {
     pub(crate) fn sha256_of_hub(&self, path: &HubPath) -> Result<Option<String>, Error> {
         let route = Route::new(path.url(&self.options.hub.endpoint)?);
         self.tried(&route, |_| {
-            let (answer, declared) = self.answer(&route, &(0..1), None, |_| Ok(true))?;
+            let (answer, declared) = self.answer(&route, &(0..1), Condition::Always, |_| Ok(true))?;
             match answer.status {
                 200 | 206 | 301 | 302 | 303 | 307 | 308 | 416 => Ok(declared.sha256),
                 _ => Err(self.refused(answer, &route)),
@@ -198,16 +219,27 @@ impl Client {
     }
 
     /// Reads the first `len` bytes, or less, of a file of which nothing is known; of one of the hub that is in the cache, what the answer
-    /// declares.
+    /// declares. What the block cache has is not read again.
     fn begin(&self, route: &Route, len: u64, hub: Option<&HubPath>) -> Result<Found, Error> {
+        let mut known = if hub.is_none() { self.kept(route, len) } else { None };
         self.tried(route, |got| {
-            let mut cached = None;
-            let (answer, declared) = self.answer(route, &(0..len), None, |declared| {
+            let (mut cached, mut kept) = (None, None);
+            let tag = known.as_ref().and_then(|kept| kept.known.pin.etag.as_deref());
+            let condition = tag.map_or(Condition::Always, Condition::Other);
+            let (answer, declared) = self.answer(route, &(0..len), condition, |declared| {
                 if let Some((path, commit)) = hub.zip(declared.commit.as_deref()) {
-                    cached = self.in_cache(&path.at_commit(commit))?;
+                    let path = path.at_commit(commit);
+                    cached = self.in_cache(&path)?;
+                    if cached.is_none() {
+                        kept = self.kept_at_commit(&path, Some(declared), len);
+                    }
                 }
-                Ok(cached.is_some())
+                Ok(cached.is_some() || kept.is_some())
             })?;
+            if let Some(kept) = kept {
+                let beginning = kept.beginning(Origin::Recorded);
+                return Ok(Found::Beginning(Beginning { declared, ..beginning }));
+            }
             if let Some(cached) = cached {
                 let len = match answer.status {
                     206 => Some(self.ranged(&answer, &(0..len))?),
@@ -224,7 +256,15 @@ impl Client {
                 416 if total_of_unsatisfied(text(&answer.headers, "content-range")) == Some(0) => {
                     declared.check_len(0)?;
                     let pin = Pin::new(0, &answer.headers);
-                    return Ok(Found::Beginning(Beginning { pin, bytes: Vec::new(), declared }));
+                    let origin = Origin::Whole;
+                    return Ok(Found::Beginning(Beginning { pin, bytes: Vec::new(), declared, origin }));
+                }
+                304 if known.is_some() => {
+                    let is_same = |kept: &Kept| kept.known.pin.has_etag_of(&answer.headers);
+                    // Without the tag it proves nothing: all of it is asked for.
+                    let kept = known.take().filter(is_same);
+                    let kept = kept.ok_or_else(|| again(io::ErrorKind::InvalidData.into()))?;
+                    return Ok(Found::Beginning(kept.beginning(Origin::Unchanged)));
                 }
                 200 => {
                     let beginning = self.whole(answer, declared)?;
@@ -242,7 +282,7 @@ impl Client {
                 // The rest is read when it is needed.
                 _ => {
                     bytes.truncate(arrived);
-                    Ok(Found::Beginning(Beginning { pin, bytes, declared }))
+                    Ok(Found::Beginning(Beginning { pin, bytes, declared, origin: Origin::Ranges }))
                 }
             }
         })
@@ -283,6 +323,7 @@ impl Client {
         if len.is_some_and(|len| len != bytes.len() as u64) {
             return Err(again(io::ErrorKind::UnexpectedEof.into()));
         }
-        Ok(Beginning { pin: Pin::new(bytes.len() as u64, &headers), bytes, declared })
+        let pin = Pin::new(bytes.len() as u64, &headers);
+        Ok(Beginning { pin, bytes, declared, origin: Origin::Whole })
     }
 }

@@ -1,6 +1,7 @@
 //! Which version of a file is read, and whether an answer is of that version.
 
 use core::ops::Range;
+use std::sync::OnceLock;
 
 use ureq::http::HeaderMap;
 
@@ -23,11 +24,66 @@ impl Pin {
         Self { len, etag: etag.map(str::to_owned), modified: modified.map(str::to_owned) }
     }
 
+    /// Whether an answer is of a version with the same strong ETag.
+    pub(crate) fn has_etag_of(&self, headers: &HeaderMap) -> bool {
+        self.etag.is_some() && self.etag == Self::new(self.len, headers).etag
+    }
+
     /// # Errors
     ///
     /// [`ErrorKind::Changed`].
     pub(crate) fn check(&self, other: &Self) -> Result<(), Error> {
         if self == other { Ok(()) } else { Err(ErrorKind::Changed.into()) }
+    }
+}
+
+/// What a request asks for besides the range.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Condition<'t> {
+    Always,
+    /// Only the version with this ETag.
+    Same(&'t str),
+    /// Only another version than that with this ETag.
+    Other(&'t str),
+}
+
+/// The version that is read.
+#[derive(Debug)]
+pub(crate) struct Version {
+    known: Pin,
+    /// What the server of the bytes has said in this process. Of a commit of the hub that is known without asking it, its ETag may be
+    /// another one than in earlier processes, as of another store.
+    seen: OnceLock<Pin>,
+}
+
+impl Version {
+    /// As the server of the bytes has just said.
+    pub(crate) fn seen(pin: Pin) -> Self {
+        Self { seen: pin.clone().into(), known: pin }
+    }
+
+    /// As it was recorded.
+    pub(crate) const fn recorded(known: Pin) -> Self {
+        Self { known, seen: OnceLock::new() }
+    }
+
+    pub(crate) fn pin(&self) -> &Pin {
+        self.seen.get().unwrap_or(&self.known)
+    }
+
+    pub(crate) fn condition(&self) -> Condition<'_> {
+        let tag = self.seen.get().and_then(|pin| pin.etag.as_deref());
+        tag.map_or(Condition::Always, Condition::Same)
+    }
+
+    /// # Errors
+    ///
+    /// [`ErrorKind::Changed`].
+    pub(crate) fn check(&self, other: Pin) -> Result<(), Error> {
+        if other.len != self.known.len {
+            return Err(ErrorKind::Changed.into());
+        }
+        self.seen.get_or_init(|| other.clone()).check(&other)
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) struct Request<'r> {
     /// `None` for all of it.
     pub(crate) range: Option<Range<u64>>,
     pub(crate) if_match: Option<&'r str>,
+    /// Of what is known: a 304 says that it is still there.
+    pub(crate) if_none_match: Option<&'r str>,
     /// A credential.
     pub(crate) authorization: Option<Zeroizing<String>>,
     /// Media type and body of a POST.
