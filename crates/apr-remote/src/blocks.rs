@@ -202,3 +202,6 @@ impl Store {
         disk::remove(path);
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;
