@@ -1,5 +1,7 @@
 //! A simulated network with a clock of its own: random faults, each reproducible by its seed.
 
+mod cached;
+
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -9,11 +11,12 @@ use std::sync::Mutex;
 use read_at::ReadAt as _;
 use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::blocks::BlockCache;
 use crate::client::{Client, Network, Options, PlainHttp, Route};
 use crate::error::{Error, ErrorKind};
 use crate::file::RemoteFile;
 use crate::hub::Hub;
-use crate::pin::Pin;
+use crate::pin::{Pin, Version};
 use crate::place::Place;
 use crate::retry::{Pace, Tries};
 use crate::sign::{Sign, Signed};
@@ -93,6 +96,8 @@ enum Fault {
     Changes,
     /// A weak tag in place of a strong one.
     Weak,
+    /// A 304 without a tag.
+    Untagged,
     Missing,
     Expired,
     Elsewhere,
@@ -100,7 +105,7 @@ enum Fault {
     Endless,
 }
 
-const FAULTS: [Fault; 19] = [
+const FAULTS: [Fault; 20] = [
     Fault::Refused,
     Fault::Busy,
     Fault::LongPause,
@@ -115,6 +120,7 @@ const FAULTS: [Fault; 19] = [
     Fault::Compressed,
     Fault::Changes,
     Fault::Weak,
+    Fault::Untagged,
     Fault::Missing,
     Fault::Expired,
     Fault::Elsewhere,
@@ -216,6 +222,13 @@ impl Transport for Simulated {
         if request.if_match.is_some_and(|expected| expected != tag) {
             return status(412);
         }
+        if request.if_none_match == Some(tag) && fault != Some(Fault::Whole) {
+            return Ok(match fault {
+                Some(Fault::Untagged) => self.empty(304, &[]),
+                Some(Fault::Weak) => self.empty(304, &[("etag", "W/\"first\"")]),
+                _ => self.empty(304, &[("etag", tag)]),
+            });
+        }
         let end = range.end.min(LEN);
         let (mut from, mut len) = (range.start, end - range.start);
         let mut headers = vec![("etag", tag.to_owned()), ("content-length", len.to_string())];
@@ -283,6 +296,16 @@ struct World {
 
 impl World {
     fn new(versions: &[Arc<Vec<u8>>; 2], seed: u64, faulty: u64, faults: &[Fault]) -> Self {
+        Self::with_cache(versions, seed, faulty, faults, None)
+    }
+
+    fn with_cache(
+        versions: &[Arc<Vec<u8>>; 2],
+        seed: u64,
+        faulty: u64,
+        faults: &[Fault],
+        block_cache: Option<BlockCache>,
+    ) -> Self {
         let clock = Arc::new(Clock { now: AtomicU64::new(0), random: Mutex::new(seed) });
         let state = State {
             seed,
@@ -302,9 +325,10 @@ impl World {
             tries: Tries::default(),
             hub: Hub { endpoint: Url::parse(HUB).unwrap(), token: Some(TOKEN.to_owned().into()) },
             hub_cache: None,
+            block_cache,
             certificates: None,
         };
-        let client = Client::with(Box::new(transport), Box::new(Ticks(Arc::clone(&clock))), options);
+        let client = Client::with(Box::new(transport), Box::new(Ticks(Arc::clone(&clock))), options).unwrap();
         Self { clock, state, client }
     }
 
@@ -523,7 +547,7 @@ fn urls_of_objects_are_signed_again_when_they_expire() {
     assert_eq!(route.origin().full(), "https://store.example/blob");
     let mut headers = HeaderMap::new();
     headers.insert("etag", HeaderValue::from_static("\"first\""));
-    let pin = Pin::new(LEN, &headers);
+    let pin = Version::seen(Pin::new(LEN, &headers));
     let mut out = vec![0; 1_000];
     let mut fetch = |script: &[Fault]| {
         world.state.lock().unwrap().script = script.to_vec();
@@ -548,8 +572,9 @@ fn tokens_of_object_stores_stay_with_their_host() {
     world.state.lock().unwrap().script = vec![Fault::Elsewhere];
     let mut headers = HeaderMap::new();
     headers.insert("etag", HeaderValue::from_static("\"first\""));
+    let version = Version::seen(Pin::new(LEN, &headers));
     for _ in 0..2 {
-        world.client.fetch(&route, &Pin::new(LEN, &headers), 0, &mut [0; 10]).unwrap();
+        world.client.fetch(&route, &version, 0, &mut [0; 10]).unwrap();
     }
     // Of three requests, the first goes to the store.
     let state = world.state.lock().unwrap();
