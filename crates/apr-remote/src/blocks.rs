@@ -8,6 +8,7 @@ mod object;
 mod record;
 mod usage;
 
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 use std::ffi::OsString;
@@ -111,9 +112,12 @@ pub(crate) struct Store {
     folder: PathBuf,
     limit: u64,
     counters: Arc<Counters>,
-    space: Mutex<Space>,
+    space: Arc<Mutex<Space>>,
     problem: OnceLock<io::Error>,
 }
+
+/// What the clients of this process know together of their folders: looking at one takes a while.
+static SPACES: Mutex<BTreeMap<PathBuf, Arc<Mutex<Space>>>> = Mutex::new(BTreeMap::new());
 
 /// What is known of the bytes on disk.
 #[derive(Debug, Default)]
@@ -136,7 +140,10 @@ impl Store {
             let _ = problem.set(error);
         }
         disk::check_folder(&folder)?;
-        Ok(Self { folder, limit, counters, space: Mutex::default(), problem })
+        let mut spaces = SPACES.lock().unwrap_or_else(PoisonError::into_inner);
+        let space = Arc::clone(spaces.entry(folder.clone()).or_default());
+        drop(spaces);
+        Ok(Self { folder, limit, counters, space, problem })
     }
 
     /// Why no more is written.

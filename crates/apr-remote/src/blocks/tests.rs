@@ -328,7 +328,7 @@ fn temporary_files_of_the_dead_are_removed() {
     fs::write(&old, "half").unwrap();
     fs::write(&new, "half").unwrap();
     age(&old, 7_200);
-    blocks_of(&folder.store(1 << 30), "a", "1").keep(500, &content(500, 100));
+    usage::shrink(folder.path(), 1 << 30, 1 << 30).unwrap();
     assert!(!old.exists() && new.exists());
 }
 
