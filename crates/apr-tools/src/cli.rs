@@ -17,7 +17,7 @@ use crate::commands::{
     quantize, rekey, run_task, scan, score, seal, shard, sign, size, status, tensors, train, unshard, verify,
 };
 #[cfg(feature = "remote")]
-use crate::commands::{get, put};
+use crate::commands::{cache, get, put};
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::terminal::escape;
 use crate::terminal::suggest;
@@ -161,6 +161,8 @@ commands! {
     Get, get, "get", "Copy a model from the Hugging Face hub or another server, verified and resumed";
     #[cfg(feature = "remote")]
     Put, put, "put", "Copy files to an object store: S3, Google Cloud Storage, Azure Blob Storage";
+    #[cfg(feature = "remote")]
+    Cache, cache, "cache", "List or remove the blocks of URLs that are kept on disk";
     Shard, shard, "shard", "Divide a safetensors or GGUF model into several files";
     Unshard, unshard, "unshard", "Join the shards of a model into one file";
     Batch, batch, "batch", "Run a command for many inputs, on this machine: again where it ended, with a report";

@@ -4,6 +4,8 @@ pub(crate) mod abort;
 pub(crate) mod batch;
 #[cfg(feature = "bench")]
 pub(crate) mod bench;
+#[cfg(feature = "remote")]
+pub(crate) mod cache;
 pub(crate) mod check;
 pub(crate) mod checkpoint;
 pub(crate) mod compatible;

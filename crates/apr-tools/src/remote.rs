@@ -17,7 +17,7 @@ pub(crate) use self::object::{
 pub(crate) use self::repository::{Listed, Repository, whole};
 #[cfg(feature = "remote")]
 pub(crate) use self::session::{
-    Remote, RemoteArgs, client, finish, other_digest, place, start, without_queries,
+    Remote, RemoteArgs, block_cache, client, finish, other_digest, place, start, without_queries,
 };
 use crate::error::{CODE_INTERNAL, CODE_USAGE, Failure};
 use crate::terminal::suggest;

@@ -43,7 +43,7 @@ const COMMANDS: [(&str, Outputs); 16] = [
 const BY_FILE: [&str; 7] = ["scan", "sign", "verify", "seal", "open", "encrypt", "decrypt"];
 
 /// Options that are the job's own, or make no sense in one.
-const OF_JOBS: [&str; 12] = [
+const OF_JOBS: [&str; 14] = [
     "--json",
     "--quiet",
     "-q",
@@ -53,6 +53,8 @@ const OF_JOBS: [&str; 12] = [
     "--offline",
     "--allow-http",
     "--no-hub-cache",
+    "--block-cache",
+    "--block-cache-size",
     "--stats",
     "--dry-run",
     "--recursive",

@@ -8,7 +8,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use apr_remote::{Client, ErrorKind, Folder, Network, Options, Place, PlainHttp, RemoteFile, at_once};
+use apr_remote::{
+    BlockCache, Client, ErrorKind, Folder, Network, Options, Place, PlainHttp, RemoteFile, at_once,
+};
 use model_file::{FileKind, ModelFile, OpenOptions};
 use read_at::{AnySource, ReadAt};
 use sha2::{Digest as _, Sha256};
@@ -16,6 +18,7 @@ use st_core::ShardIndex;
 use st_mmap::Shards;
 
 use super::is_url;
+use crate::args::parse_size;
 use crate::error::Failure;
 use crate::terminal::Console;
 use crate::terminal::human;
@@ -33,6 +36,12 @@ pub(crate) struct RemoteArgs {
     /// Do not use files that the hub's own programs have downloaded.
     #[arg(long, global = true)]
     no_hub_cache: bool,
+    /// Keep what is read of URLs on disk, and read it from there the next time.
+    #[arg(long, global = true)]
+    block_cache: bool,
+    /// Bytes that are kept: 20GB, 5GiB; by default 10GiB.
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
+    block_cache_size: Option<u64>,
     /// Read http:// URLs of other hosts than this machine.
     #[arg(long, global = true)]
     allow_http: bool,
@@ -42,15 +51,26 @@ pub(crate) struct RemoteArgs {
 }
 
 impl RemoteArgs {
+    fn limited(self, cache: BlockCache) -> BlockCache {
+        let limit = self.block_cache_size.unwrap_or(cache.limit());
+        cache.with_limit(limit)
+    }
+
     /// The options as words of a command line.
     pub(super) fn words(self) -> Vec<String> {
         let given = [
             ("--offline", self.offline),
             ("--no-hub-cache", self.no_hub_cache),
+            ("--block-cache", self.block_cache),
             ("--allow-http", self.allow_http),
         ];
-        given.into_iter().filter(|(_, is_given)| *is_given).map(|(word, _)| word.to_owned()).collect()
+        let words = given.into_iter().filter(|(_, is_given)| *is_given).map(|(word, _)| word.to_owned());
+        words.chain(self.block_cache_size.map(|size| format!("--block-cache-size={size}"))).collect()
     }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|_| "a number of bytes with an optional unit, such as 5GB or 2GiB".to_owned())
 }
 
 thread_local! {
@@ -115,9 +135,19 @@ pub(crate) fn start(args: RemoteArgs) {
 pub(crate) fn finish(console: &Console) {
     let Session { args, client, .. } = SESSION.take();
     if args.stats {
-        let counts = client.map(|client| client.counts()).unwrap_or_default();
+        let counts = client.as_ref().map(|client| client.counts()).unwrap_or_default();
+        let blocks = client.as_ref().filter(|client| client.has_block_cache()).map(|client| {
+            let problem = client.block_cache_problem();
+            format!(
+                "; block cache: {} read, {} written, {} discarded{}",
+                human::plural(counts.blocks_read, "block"),
+                human::grouped(counts.blocks_written),
+                human::grouped(counts.blocks_discarded),
+                problem.map_or_else(String::new, |problem| format!("; not written: {problem}"))
+            )
+        });
         console.note(format_args!(
-            "{}, {}, {}, {} from memory, {} of the hub's cache",
+            "{}, {}, {}, {} from memory, {} of the hub's cache{}",
             human::plural(counts.requests, "request"),
             human::bytes(counts.bytes),
             match counts.retries {
@@ -125,9 +155,20 @@ pub(crate) fn finish(console: &Console) {
                 count => format!("{count} retries"),
             },
             human::plural(counts.hits, "read"),
-            human::plural(counts.cached, "file")
+            human::plural(counts.cached, "file"),
+            blocks.unwrap_or_default()
         ));
     }
+}
+
+/// Where the blocks of URLs are kept, if they are.
+///
+/// # Errors
+///
+/// If there is no folder for it.
+pub(crate) fn block_cache() -> Result<BlockCache, Failure> {
+    let cache = BlockCache::from_environment(|name| std::env::var_os(name))?;
+    Ok(args().limited(cache))
 }
 
 /// The client of this run.
@@ -147,6 +188,10 @@ pub(crate) fn client() -> Result<Arc<Client>, Failure> {
         if session.args.no_hub_cache {
             options.hub_cache = None;
         }
+        if session.args.block_cache {
+            options.block_cache = Some(BlockCache::from_environment(|name| std::env::var_os(name))?);
+        }
+        options.block_cache = options.block_cache.map(|cache| session.args.limited(cache));
         if session.args.allow_http {
             options.plain_http = PlainHttp::Anywhere;
         }
@@ -350,6 +395,9 @@ pub(crate) fn other_digest(file: &RemoteFile, declared: &str, found: String) -> 
     match file.is_cached() {
         true => failure
             .help("the file in the hub's cache is damaged: remove it there, or repeat with --no-hub-cache"),
+        false if file.has_blocks() => {
+            failure.help("it may have been read from the block cache: repeat after `apr cache clear`")
+        }
         false => failure,
     }
 }

@@ -4,7 +4,7 @@ use crate::sandbox::Sandbox;
 #[cfg(unix)]
 use crate::serving::Serving;
 
-const COMMANDS: [&str; 43] = [
+const COMMANDS: [&str; 44] = [
     "inspect",
     "tensors",
     "dump",
@@ -18,6 +18,7 @@ const COMMANDS: [&str; 43] = [
     "quantize",
     "get",
     "put",
+    "cache",
     "shard",
     "unshard",
     "batch",
@@ -67,6 +68,8 @@ fn examples_of_all_help_pages_run() {
     let pages = COMMANDS.iter().map(|command| vec![*command, "--help"]).chain([vec!["--help"]]);
     let nested = [
         ["bench", "formats"],
+        ["cache", "list"],
+        ["cache", "clear"],
         ["key", "show"],
         ["license", "show"],
         ["license", "check"],

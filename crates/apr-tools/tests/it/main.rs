@@ -9,6 +9,8 @@ mod adapters;
 mod apr_files;
 #[cfg(feature = "bench")]
 mod bench;
+#[cfg(feature = "remote")]
+mod block_cache;
 mod checkpoints;
 mod columnar;
 mod contract;

@@ -191,6 +191,8 @@ impl Sandbox {
         command.env_remove("LC_ALL").env_remove("LC_CTYPE").env_remove("LANG");
         // Not what the user of this machine has downloaded.
         command.env("HF_HOME", self.base.join("hub")).env_remove("HF_HUB_CACHE").env_remove("HF_HUB_OFFLINE");
+        command.env("XDG_CACHE_HOME", self.base.join("caches"));
+        command.env_remove("APR_BLOCK_CACHE").env_remove("APR_BLOCK_CACHE_SIZE");
         // Files come out the same in every run.
         command.env("SOURCE_DATE_EPOCH", "1795241427");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -208,6 +210,7 @@ impl Sandbox {
         let path = std::env::var("PATH").unwrap_or_default();
         let mut command = Command::new("sh");
         command.args(["-c", line]).current_dir(self.path(".")).stdin(Stdio::null());
+        command.env("XDG_CACHE_HOME", self.base.join("caches")).env_remove("APR_BLOCK_CACHE");
         command.env("PATH", format!("{}:{path}", bin.display())).output().unwrap().into()
     }
 
