@@ -24,7 +24,7 @@ def vectors() -> Path:
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the token and the proxies of the environment in which the tests run."""
     for name in list(os.environ):
-        if name.startswith("HF_") or name.lower().endswith("_proxy"):
+        if name.startswith(("HF_", "APR_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HF_HOME", "/nonexistent")
 

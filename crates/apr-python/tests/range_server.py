@@ -56,6 +56,8 @@ class Handler(BaseHTTPRequestHandler):
         content, tag = site.files[path], site.tags.get(path, "v1")
         if self.headers.get("If-Match") not in (None, f'"{tag}"'):
             return self.status(412)
+        if self.headers.get("If-None-Match") == f'"{tag}"':
+            return self.status(304, etag=f'"{tag}"')
         first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"]).groups())
         if first >= len(content):
             return self.status(416, content_range=f"bytes */{len(content)}")

@@ -62,6 +62,24 @@ def same(found, expected):
     assert (found == expected).all()
 
 
+def test_what_is_kept_on_disk_needs_no_bytes_again(site, tmp_path, monkeypatch):
+    with apr.open(site.url("/m.safetensors")) as model:
+        same(model["b"], ARRAYS["b"])
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setenv("APR_BLOCK_CACHE", str(tmp_path / "blocks"))
+    for bodies in (True, False):
+        site.seen.clear()
+        with apr.open(site.url("/m.safetensors")) as model:
+            same(model["b"], ARRAYS["b"])
+            same(model["c"], ARRAYS["c"])
+        assert (len(site.seen) > 1) == bodies
+    assert site.seen[0][1]["if-none-match"] == '"v1"'
+    site.files["/m.safetensors"] = st.save({"b": ARRAYS["b"] + 1})
+    site.tags["/m.safetensors"] = "v2"
+    with apr.open(site.url("/m.safetensors")) as model:
+        same(model["b"], ARRAYS["b"] + 1)
+
+
 def test_opening_is_one_request_and_a_tensor_another(site):
     with safe_open(site.url("/m.safetensors"), "np") as file:
         assert site.ranges() == [(0, FIRST - 1)]

@@ -221,10 +221,10 @@ def open(
     their content, whatever their name, and nothing in them is run. Their tensors are read when they are asked for, into memory of
     their own: `backend` and `writable` are for safetensors.
 
-    Of a URL, headers are read now, and a tensor when it is asked for, into memory of its own; nothing is kept on disk. Every byte is
-    of the version that was opened, else there is an error. Files of hf:// that the hub's own programs have downloaded are read from
-    their cache. HF_TOKEN, HF_HUB_OFFLINE, HF_HUB_CACHE, HF_ENDPOINT, SSL_CERT_FILE and the variables of proxies are used as by the
-    program `apr`.
+    Of a URL, headers are read now, and a tensor when it is asked for, into memory of its own; nothing is kept on disk, unless
+    APR_BLOCK_CACHE asks for it. Every byte is of the version that was opened, else there is an error. Files of hf:// that the
+    hub's own programs have downloaded are read from their cache. HF_TOKEN, HF_HUB_OFFLINE, HF_HUB_CACHE, HF_ENDPOINT, SSL_CERT_FILE
+    and the variables of proxies are used as by the program `apr`.
 
     Args:
         path: where it is. A folder has one index, or none and a `model.safetensors`. URLs are "https://HOST/PATH",
