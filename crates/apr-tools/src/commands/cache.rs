@@ -138,8 +138,7 @@ fn list(cache: &BlockCache, objects: &[CachedObject], console: &mut Console) -> 
     let mut table = Table::new(&[Align::Left, Align::Right, Align::Right, Align::Left]);
     table.row(["OBJECT", "BLOCKS", "SIZE", "USED"]);
     for object in objects {
-        let url =
-            object.url.as_deref().map_or_else(|| "unknown".to_owned(), |url| escape::escaped(url).into());
+        let url = object.url.as_deref().map_or_else(|| "unknown".to_owned(), escape::escaped);
         table.row([url, human::grouped(object.blocks), human::bytes(object.bytes), unix_time(used(object))]);
     }
     console.text(|out, style| {
