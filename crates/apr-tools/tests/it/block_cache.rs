@@ -1,5 +1,7 @@
 //! Blocks of URLs that are kept on disk, from a server on loopback.
 
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::fs;
 use std::path::PathBuf;
 
@@ -194,4 +196,47 @@ fn a_commit_of_the_hub_is_read_offline() {
     }
     let main = run(&["check", "hf://org/name/model.safetensors"]);
     assert!(main.exit == 0 && main.stderr.contains("1 request, 0 B"), "{}", main.stderr);
+}
+
+#[test]
+fn wrong_bytes_that_were_kept_are_refused_like_those_of_the_server() {
+    let sandbox = Sandbox::with_models();
+    let (_, listed) = sandbox.json(&["tensors", "model.safetensors"]);
+    let name = listed["tensors"][0]["name"].as_str().unwrap();
+    let (sealed, plain) = (sandbox.read("model.sealed"), sandbox.read("model.safetensors"));
+    let sha256 = crate::get::digest(&plain);
+    let hub = format!("x-linked-etag: \"{sha256}\"\r\nx-linked-size: {}\r\n", plain.len());
+    let is_wrong = Arc::new(AtomicBool::new(true));
+    let state = Arc::clone(&is_wrong);
+    // The ETag is the same for other bytes.
+    let server = Server::new(move |_, seen| {
+        let (mut bytes, headers) = match seen.path.ends_with("sealed") {
+            true => (sealed.clone(), String::new()),
+            false => (plain.clone(), hub.clone()),
+        };
+        let middle = bytes.len() * 3 / 4;
+        bytes[middle] ^= u8::from(state.load(Ordering::Relaxed));
+        match seen.header("if-none-match") {
+            Some(tag) => {
+                Reply { head: format!("HTTP/1.1 304 Not Modified\r\netag: {tag}\r\n"), ..Reply::default() }
+            }
+            None => Reply::range(seen, &bytes, &format!("etag: \"v1\"\r\n{headers}")),
+        }
+    });
+    let run = |args: &[&str]| -> Ran {
+        let mut command = sandbox.command(args);
+        command.env("APR_BLOCK_CACHE", "1").env("HF_ENDPOINT", server.url("")).output().unwrap().into()
+    };
+    let sealed = server.url("/model.sealed");
+    let open = ["open", &sealed, "-o", "-", "--tensor", name, "--identity", "buyer.key", "--any-signer"];
+    let url = format!("hf://org/name@{}/model.safetensors", crate::get::COMMIT);
+    let refused = (run(&open), run(&["check", &url]));
+    is_wrong.store(false, Ordering::Relaxed);
+    let again = (run(&open), run(&["check", &url]));
+    assert_eq!((refused.0.exit, &refused.0.stderr), (again.0.exit, &again.0.stderr));
+    assert!(again.0.exit == 4 && again.0.stdout.is_empty(), "{}", again.0.stderr);
+    let text = format!("{}{}", again.1.stdout, again.1.stderr);
+    assert!(again.1.exit == 4 && text.contains("rm-digest") && text.contains("apr cache clear"), "{text}");
+    assert_eq!(run(&["cache", "clear"]).exit, 0);
+    assert_eq!((run(&open).exit, run(&["check", &url]).exit), (0, 0));
 }
