@@ -213,13 +213,11 @@ fn recipients_cannot_change_what_is_signed() {
     // length, for which it would stand, is signed.
     let (head, chunk) = (56, 16_384 + 16);
     let last = head + (payload.len() - head - 1) / chunk * chunk;
-    for (ranges, has_head) in [
-        (vec![0..head], true),
-        (vec![last..payload.len()], false),
-        (vec![0..head, last..payload.len()], true),
-    ] {
+    for (has_head, has_last) in [(true, false), (false, true), (true, true)] {
         let mut forged = file.clone();
-        for range in ranges {
+        for (range, _) in
+            [(0..head, has_head), (last..payload.len(), has_last)].into_iter().filter(|(_, has)| *has)
+        {
             forged[places.payload.clone()][range.clone()].copy_from_slice(&payload[range]);
         }
         authenticate(&mut forged, &key);
