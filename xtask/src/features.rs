@@ -14,6 +14,10 @@ use crate::process::{capture, cargo, display};
 use crate::task::{Failure, Outcome, Session};
 use crate::workspace::{Package, Workspace};
 
+/// A crate, and one that is checked after it by the same worker: both need the clients of object stores, a hundred crates that the other
+/// worker would compile in its folder once more.
+const IN_TURN: (&str, &str) = ("apr-tools", "apr-remote");
+
 /// Checks every combination, or those of the crates named in `args`.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let workspace = Workspace::load(session, "Cargo.toml")?;
@@ -35,10 +39,12 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
                 .map_err(|error| format!("{}: {error}", folder.display()))?;
         }
     }
-    let checked = side_by_side(&chosen, |worker, package| check(session, package, worker));
+    let checked = side_by_side(&turns(&chosen), |worker, packages| {
+        packages.iter().map(|package| check(session, package, worker)).collect::<Vec<_>>()
+    });
     let mut failed = Vec::new();
     let mut builds = 0;
-    for checked in checked {
+    for checked in checked.into_iter().flatten() {
         let (number, of_package) = checked?;
         builds += number;
         failed.extend(of_package);
@@ -49,6 +55,17 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     } else {
         Err(format!("does not build without warning:\n  {}", failed.join("\n  ")).into())
     }
+}
+
+/// The crates, each in a turn of its own but those of [`IN_TURN`].
+fn turns<'p>(packages: &[&'p Package]) -> Vec<Vec<&'p Package>> {
+    let mut turns: Vec<Vec<&Package>> = packages.iter().map(|&package| vec![package]).collect();
+    let place = |name| packages.iter().position(|package| package.name == name);
+    if let (Some(first), Some(second)) = (place(IN_TURN.0), place(IN_TURN.1)) {
+        let moved = turns[second].pop();
+        turns[first].extend(moved);
+    }
+    turns
 }
 
 /// Checks every combination of one crate: how many there are, and which do not build without a warning.
@@ -155,16 +172,20 @@ fn switch_on<'p>(package: &'p Package, feature: &str, on: &mut BTreeSet<&'p str>
 mod tests {
     use super::*;
 
-    fn joined(features: &[(&str, &[&str])], known: &[&str]) -> Vec<String> {
+    fn package(name: &str, features: &[(&str, &[&str])]) -> Package {
         let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-        let package = Package {
-            name: "p".into(),
-            folder: "p".into(),
+        Package {
+            name: name.into(),
+            folder: name.into(),
             features: features.iter().map(|&(name, enables)| (name.to_owned(), owned(enables))).collect(),
             binaries: Vec::new(),
             dependencies: Vec::new(),
             is_published: true,
-        };
+        }
+    }
+
+    fn joined(features: &[(&str, &[&str])], known: &[&str]) -> Vec<String> {
+        let package = package("p", features);
         let combinations = combinations(&package, |feature| known.contains(&feature));
         combinations.iter().map(|words| words.join(" ")).collect()
     }
@@ -182,6 +203,19 @@ mod tests {
         ];
         assert_eq!(joined(features, &["alloc", "rayon", "std"]), expected);
         assert_eq!(joined(&[], &[]), ["--no-default-features"]);
+    }
+
+    #[test]
+    fn every_crate_has_its_turn_once() {
+        let names = |chosen: &[&str]| {
+            let packages: Vec<Package> = chosen.iter().map(|name| package(name, &[])).collect();
+            let turns = turns(&packages.iter().collect::<Vec<_>>());
+            turns.iter().map(|turn| turn.iter().map(|package| package.name.as_str()).collect()).collect()
+        };
+        let together: Vec<String> = names(&["apr-remote", "st-core", "apr-tools"]);
+        assert_eq!(together, ["", "st-core", "apr-toolsapr-remote"]);
+        let alone: Vec<String> = names(&["apr-remote", "st-core"]);
+        assert_eq!(alone, ["apr-remote", "st-core"]);
     }
 
     #[test]
