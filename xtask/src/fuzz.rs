@@ -18,11 +18,11 @@ const DEFAULT_SECONDS: u64 = 60;
 const SHORT: u64 = 30;
 
 /// What libFuzzer is guided by: counters of branches, operands of comparisons, depth of the stack (the flags of cargo-fuzz 0.13), under the
-/// address sanitizer; each crate in one unit, as there.
+/// address sanitizer. The profile says in how many units a crate is compiled: for long runs in one, as there.
 const RUST_FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
      -Cllvm-args=-sanitizer-coverage-trace-compares -Cllvm-args=-sanitizer-coverage-stack-depth \
-     -Cllvm-args=-simplifycfg-branch-fold-threshold=0 -Zsanitizer=address --cfg fuzzing -Ccodegen-units=1";
+     -Cllvm-args=-simplifycfg-branch-fold-threshold=0 -Zsanitizer=address --cfg fuzzing";
 
 /// A fixed seed repeats a run; the memory limits turn an allocation the file merely asked for into a finding.
 const FLAGS: [&str; 4] = ["-seed=1", "-rss_limit_mb=512", "-malloc_limit_mb=64", "-timeout=10"];
