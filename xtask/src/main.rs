@@ -155,7 +155,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "python",
         run: python_package::run,
-        help: "[frameworks [NAME...] | structures | bench | valgrind]  builds, installs and tests the Python package, beside upstream's tests",
+        help: "[quick | frameworks [NAME...] | structures | bench | valgrind]  builds, installs and tests the Python package, beside upstream's tests",
     },
     Task {
         name: "wasm",

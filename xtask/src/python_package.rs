@@ -113,10 +113,20 @@ const BENCHES: [Bench; 2] = [
     Bench { name: "sklearn", program: "benches/beside_sklearn.py", packages: Some(&ESTIMATORS) },
 ];
 
+/// How a wheel is built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Build {
+    /// As it is released.
+    Release,
+    /// With the profile of the tests of the workspace, which shares dependencies with them: in a fraction of the time, and with checks of
+    /// overflow. Its size says nothing.
+    Tests,
+}
+
 /// The tests of the wheel.
 enum Job<'a> {
     /// The tests with numpy.
-    Tests,
+    Tests(Build),
     /// Those of frameworks, each in an environment of its own.
     Frameworks(Vec<&'static frameworks::Framework>),
     /// Benches, and their arguments.
@@ -129,8 +139,9 @@ enum Job<'a> {
 
 impl<'a> Job<'a> {
     fn new(args: &'a [String]) -> Result<Self, Failure> {
-        let Some((word, rest)) = args.split_first() else { return Ok(Self::Tests) };
+        let Some((word, rest)) = args.split_first() else { return Ok(Self::Tests(Build::Release)) };
         match (word.as_str(), rest) {
+            ("quick", []) => Ok(Self::Tests(Build::Tests)),
             ("frameworks", names) => Ok(Self::Frameworks(frameworks::chosen(names)?)),
             ("bench", []) => Ok(Self::Bench(BENCHES.iter().collect(), rest)),
             ("bench", [name, options @ ..]) => match BENCHES.iter().find(|bench| bench.name == name) {
@@ -140,7 +151,7 @@ impl<'a> Job<'a> {
             ("structures", []) => Ok(Self::Structures),
             ("valgrind", []) => Ok(Self::Valgrind),
             _ => Err(Failure::Usage(format!(
-                "`python` takes `frameworks [NAME...]`, `structures`, `bench [safetensors|sklearn [OPTION...]]` or `valgrind`, not `{}`",
+                "`python` takes `quick`, `frameworks [NAME...]`, `structures`, `bench [safetensors|sklearn [OPTION...]]` or `valgrind`, not `{}`",
                 args.join(" ")
             ))),
         }
@@ -153,15 +164,15 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     python::require(session)?;
     let folder = session.scratch("python");
     match job {
-        Job::Tests => with_numpy(session, &folder),
+        Job::Tests(build) => with_numpy(session, &folder, build),
         Job::Frameworks(chosen) => {
-            let wheel = wheel(session, &folder)?;
+            let wheel = wheel(session, &folder, Build::Release)?;
             let upstream = source_or_skip(session, &folder, &UPSTREAM)?;
             frameworks::run(session, &folder, &wheel, upstream.as_deref(), &chosen)
         }
         Job::Bench(benches, options) => {
             let place = folder.join("bench");
-            let python = with_wheel(session, &place, &BENCHERS, &wheel(session, &folder)?)?;
+            let python = with_wheel(session, &place, &BENCHERS, &wheel(session, &folder, Build::Release)?)?;
             for bench in benches {
                 if let Some(packages) = bench.packages
                     && let Err(why) = environment(session, &place, packages)?
@@ -175,12 +186,12 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
             Ok(())
         }
         Job::Structures => {
-            let wheel = wheel(session, &folder)?;
+            let wheel = wheel(session, &folder, Build::Release)?;
             structures::run(session, &folder, &wheel)
         }
         Job::Valgrind => {
             let place = folder.join("valgrind");
-            let python = with_wheel(session, &place, &TESTERS, &wheel(session, &folder)?)?;
+            let python = with_wheel(session, &place, &TESTERS, &wheel(session, &folder, Build::Release)?)?;
             valgrind::run(session, &folder, &python)
         }
     }
@@ -232,15 +243,17 @@ fn test_environment(session: &Session, fresh: &Path) -> Result<(PathBuf, Missing
 }
 
 /// A new environment with our wheel: the README's example, all of our tests, upstream's tests.
-fn with_numpy(session: &mut Session, folder: &Path) -> Outcome {
+fn with_numpy(session: &mut Session, folder: &Path, build: Build) -> Outcome {
     let fresh = folder.join("fresh");
     // What the tests need comes over the network while the wheel is built.
     let (wheel, prepared) = thread::scope(|scope| {
         let preparing = scope.spawn(|| test_environment(session, &fresh));
-        (wheel(session, folder), preparing.join().expect("the work ends without a panic"))
+        (wheel(session, folder, build), preparing.join().expect("the work ends without a panic"))
     });
     let (wheel, (python, missing)) = (wheel?, prepared?);
-    session.close_with(format!("python wheel: {} bytes", len_of(&wheel)?));
+    if build == Build::Release {
+        session.close_with(format!("python wheel: {} bytes", len_of(&wheel)?));
+    }
     missing.into_iter().for_each(|(what, why)| session.skip(what, why));
     install(session, &python, &wheel)?;
     example(session, &python, folder)?;
@@ -254,23 +267,55 @@ fn with_numpy(session: &mut Session, folder: &Path) -> Outcome {
     }
 }
 
-/// Builds our wheel in `folder` and checks its size.
-fn wheel(session: &Session, folder: &Path) -> Result<PathBuf, Failure> {
+/// Builds our wheel in `folder` and checks the size of one that could be released.
+fn wheel(session: &Session, folder: &Path, build: Build) -> Result<PathBuf, Failure> {
     let python = environment(session, &folder.join("build"), &BUILDER)?.map_err(skipped)?;
     let wheels = folder.join("wheels");
     emptied(&wheels)?;
     let manifest = format!("{FOLDER}/Cargo.toml");
     let words = ["-m", "maturin", "build", "--quiet", "--locked", "--manifest-path", &manifest];
     let mut maturin = command(session, &python, &words);
-    maturin.args(["--compression-method=deflated", "--compression-level=9"]);
+    match build {
+        Build::Release => maturin.args(["--compression-method=deflated", "--compression-level=9"]),
+        // Installed here and nowhere else.
+        Build::Tests => maturin
+            .args(["--profile=dev", "--compression-method=stored", "--config"])
+            .arg(profile_of_tests(session, folder)?),
+    };
     step(maturin.arg("--interpreter").arg(&python).arg("--out").arg(&wheels))?;
     let wheel = only_file(&wheels, ".whl")?;
     let (name, len) = (wheel.file_name().unwrap_or_default().to_string_lossy(), len_of(&wheel)?);
     println!("python: {name}: {len} bytes");
-    if len > MAX_WHEEL {
+    if build == Build::Release && len > MAX_WHEEL {
         return Err(format!("{name} has {len} bytes, more than {MAX_WHEEL}").into());
     }
     Ok(wheel)
+}
+
+/// A file of settings for cargo that gives the profile `dev` what the workspace says of `test`. By the name of `test`, `cargo rustc`, which
+/// maturin runs, would compile a program of tests in place of the module.
+fn profile_of_tests(session: &Session, folder: &Path) -> Result<PathBuf, Failure> {
+    let manifest = session.root().join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).map_err(|error| format!("{}: {error}", manifest.display()))?;
+    let settings = folder.join("profile.toml");
+    fs::write(&settings, dev_as_test(&text)).map_err(|error| format!("{}: {error}", settings.display()))?;
+    Ok(settings)
+}
+
+/// The tables of a manifest about the profile `test`, as tables about `dev`.
+fn dev_as_test(manifest: &str) -> String {
+    let mut is_wanted = false;
+    let mut settings = String::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            is_wanted = line.starts_with("[profile.test");
+        }
+        if is_wanted {
+            settings.push_str(&line.replacen("[profile.test", "[profile.dev", 1));
+            settings.push('\n');
+        }
+    }
+    settings
 }
 
 fn len_of(file: &Path) -> Result<u64, Failure> {
@@ -431,6 +476,12 @@ mod tests {
         {
             assert!(!is_closing(line), "{line}");
         }
+    }
+
+    #[test]
+    fn settings_of_tests_become_those_of_dev() {
+        let manifest = "[profile.dev]\nd = 1\n[profile.test]\na = 1\n\n[profile.test.package]\nb.c = 2\n[profile.wasm]\ne = 1\n";
+        assert_eq!(dev_as_test(manifest), "[profile.dev]\na = 1\n\n[profile.dev.package]\nb.c = 2\n");
     }
 
     #[test]
