@@ -110,10 +110,10 @@ pub fn pass<R: ReadAt>(machine: &mut Machine<R>, array: &RawArray) -> Result<Ran
     }
 }
 
-/// Flags of types whose elements are objects: their references are counted, they are written as a list, they are pointers, and they begin as
-/// zeros. Structures with such fields have all but the third.
-const OBJECT: i64 = 0b1111;
-const STRUCTURE: i64 = 0b1011;
+/// Flags of types whose elements are objects: their references are counted, they are written as a list, and they are pointers. Structures with
+/// such fields have all but the last. Other flags say how elements are made.
+const OBJECT: i64 = 0b111;
+const STRUCTURE: i64 = 0b011;
 
 /// What an element takes.
 enum Element {

@@ -164,6 +164,7 @@ fn types_are_elements_or_objects_or_not_understood() {
         (dtype("f8", NONE, 0x3f), None),
         (dtype("f8", NONE, 1), None),
         (dtype("U6", NONE, 2), None),
+        (dtype("U6", NONE, 8), Some(Content::Bytes(12))),
         (dtype("f8", NONE, 0x40), Some(Content::Bytes(16))),
         (dtype("O8", NONE, 0), None),
         (dtype("O8", NONE, 1), None),
