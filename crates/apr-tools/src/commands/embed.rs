@@ -342,7 +342,9 @@ fn write(folder: &Path, project: &Project, known: &NamedModel, console: &Console
         }
         match &project.recorded {
             Some(recorded) => {
-                predict::record(known, &base.join(recorded.rows), &base.join(recorded.predictions), console)
+                // Programs take the numbers of categories.
+                let known = NamedModel { categories: None, ..known.clone() };
+                predict::record(&known, &base.join(recorded.rows), &base.join(recorded.predictions), console)
             }
             None => Ok(()),
         }

@@ -226,6 +226,23 @@ fn names_of_columns_and_classes_go_along() {
 }
 
 #[test]
+fn categories_are_numbers_that_the_help_lists() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write("c.csv", b"size,colour,y\n1,red,2\n2,blue,3\n3,red,5\n4,green,8\n");
+    let args =
+        ["train", "ridge", "--data", "c.csv", "--target", "y", "--categorical", "colour", "-o", "c.apr"];
+    assert_eq!(sandbox.run(&args).exit, 0);
+    embed(&sandbox, &["c.apr", "-o", "p"]);
+    let rows = text(&sandbox, "p/tests/rows.txt");
+    let is_category =
+        |line: &str| line.rsplit(',').next().is_some_and(|last| ["0", "1", "2"].contains(&last));
+    assert!(rows.lines().count() == 5 && rows.lines().all(is_category), "{rows}");
+    assert_eq!(text(&sandbox, "p/tests/predictions.txt").lines().count(), 5);
+    let listed = "colour, the number of a category: 0 blue, 1 green, 2 red";
+    assert!(text(&sandbox, "p/src/help.txt").contains(listed), "{}", text(&sandbox, "p/src/help.txt"));
+}
+
+#[test]
 fn sizes_are_said_of_what_can_be_a_program() {
     let sandbox = Sandbox::with_models();
     let said = |args: &[&str]| {

@@ -33,6 +33,8 @@ const FILE: &str = "model.apr";
 /// Names of columns that the program's help lists, and how much of each.
 const MAX_NAMES: usize = 24;
 const MAX_NAME_CHARS: usize = 60;
+/// Categories of a column that it lists.
+const MAX_CATEGORIES: usize = 8;
 
 /// Rows whose predictions are recorded.
 const N_ROWS: usize = 5;
@@ -416,8 +418,15 @@ fn input(known: &NamedModel, line: Line) -> String {
     };
     if let Some(names) = &known.features {
         out += ", in this order:\n";
-        for name in names.iter().take(MAX_NAMES) {
-            let _ = writeln!(out, "  {}", escape::cut(name, MAX_NAME_CHARS));
+        for (idx, name) in names.iter().enumerate().take(MAX_NAMES) {
+            let _ = write!(out, "  {}", escape::cut(name, MAX_NAME_CHARS));
+            let categories = known.categories.as_ref().and_then(|known| known.of_features.get(idx));
+            for (number, name) in categories.into_iter().flatten().enumerate().take(MAX_CATEGORIES) {
+                let begin = if number == 0 { ", the number of a category:" } else { "," };
+                let _ = write!(out, "{begin} {number} {}", escape::cut(name, MAX_NAME_CHARS));
+            }
+            let rest = categories.map_or(0, |names| names.len().saturating_sub(MAX_CATEGORIES));
+            out += if rest > 0 { ", ...\n" } else { "\n" };
         }
         if let Some(rest) = names.len().checked_sub(MAX_NAMES).filter(|&rest| rest > 0) {
             let _ = writeln!(out, "  ... and {rest} more");
@@ -451,8 +460,12 @@ fn rows(known: &NamedModel, line: Line) -> Option<Vec<String>> {
         let mut line = String::new();
         for column in 0..width {
             let value = (row * (2 + column % 7) + column * 3) % 23;
-            // Quarters: as many digits as a float has, and no more. The second row is the example of the help and has no sign.
-            let value = value as f32 * 0.25 - if row.is_multiple_of(2) { 1.5 } else { 0.0 };
+            let categories = known.categories.as_ref().and_then(|known| known.of_features.get(column));
+            let value = match categories.map_or(0, Vec::len) {
+                // Quarters: as many digits as a float has, and no more. The second row is the example of the help and has no sign.
+                0 => value as f32 * 0.25 - if row.is_multiple_of(2) { 1.5 } else { 0.0 },
+                n_categories => (value % n_categories) as f32,
+            };
             // Writing to a string cannot fail.
             let _ = write!(line, "{}{value}", if column > 0 { "," } else { "" });
         }
