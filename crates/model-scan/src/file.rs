@@ -238,10 +238,11 @@ impl Files<'_> {
             self.unopened(path, reason);
             return Ok(Format::Compressed);
         }
-        // Frames that zstd and lz4 skip.
+        // Frames that zstd and lz4 skip, or a pickle that begins as one.
         if matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]) {
             self.unopened(path, "compressed with zstd or lz4");
-            return Ok(Format::Compressed);
+            let found = self.other(source, path, origin, start)?;
+            return Ok(if found == Format::Other { Format::Compressed } else { found });
         }
         let archive = match Archive::open(source, &zip_core::Limits::DEFAULT) {
             Ok(archive) => Some(archive),

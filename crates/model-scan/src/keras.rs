@@ -1,5 +1,6 @@
 //! Code in Keras files: classes that hold Python code, and modules that are not of Keras.
 
+use alloc::borrow::ToOwned as _;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -72,7 +73,18 @@ const BUILTINS: [&str; 14] = [
 ];
 
 /// Functions of Keras that open files or addresses, or switch its checks off, and parts of names of TensorFlow that do.
-const FUNCTIONS: [&str; 4] = ["get_file", "enable_unsafe_deserialization", "load_model", "load_weights"];
+const FUNCTIONS: [&str; 9] = [
+    "get_file",
+    "enable_unsafe_deserialization",
+    "load_model",
+    "load_weights",
+    // A configuration in a string, in a file, or written to one.
+    "model_from_json",
+    "model_from_config",
+    "_load_model_from_fileobj",
+    "_load_model_from_dir",
+    "save_model",
+];
 const OPERATIONS: [&str; 6] =
     ["io.", "py_function", "numpy_function", "raw_ops", "load_library", "load_op_library"];
 
@@ -106,56 +118,74 @@ pub(crate) fn settings(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Pro
 
 /// What the configuration in a file names: offsets and problems, at most `kept` of them.
 pub(crate) fn scan(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
-    // Modules are those of Keras if a class is named somewhere.
-    let (mut found, mut all, mut is_keras) = (Kept::new(kept), Kept::new(kept), false);
+    Ok(found(source, kept)?.0)
+}
+
+/// What a model of Keras names, as [`scan`]; of other JSON, which has no configuration beside the name of a class, layers with code alone.
+pub(crate) fn model(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
+    let (mut found, is_model) = found(source, kept)?;
+    found.retain(|(_, problem)| is_model || matches!(problem, Problem::KerasLayer { .. }));
+    Ok(found)
+}
+
+/// The same, and whether a class is named somewhere, and a configuration.
+fn found(source: &dyn ReadAt, kept: usize) -> Result<(Vec<(u64, Problem)>, bool), Error> {
+    // Modules are those of Keras if a class is named somewhere, functions those of Python if its module is.
+    let (mut modules, mut python, mut others) = (Kept::new(kept), Kept::new(kept), Kept::new(kept));
+    let (mut has_class, mut has_config, mut has_python) = (false, false, false);
     let wanted = ["class_name", "module", "config", "registered_name", "function"];
     json::keys(&mut Reader::new(source), &wanted, |at, key, value| {
-        is_keras |= key == "class_name";
+        has_class |= key == "class_name";
+        has_config |= key == "config";
         let Value::String(text) = value else { return };
-        let problem = match key {
-            "class_name" if has_code(text) => Problem::KerasLayer { class: text.clone() },
-            "class_name" | "config" | "registered_name" if is_function(text) => {
-                Problem::KerasCode { name: cut(text) }
+        // Keras looks for the name below the module: `utils.get_file` below `keras`.
+        let (parent, name) = text.rsplit_once('.').unwrap_or(("", text));
+        match key {
+            "module" => {
+                has_python |= text == "builtins";
+                if let Some(problem) = module(text) {
+                    modules.add(at, problem);
+                }
+            }
+            "class_name" if has_code(name) => others.add(at, Problem::KerasLayer { class: name.to_owned() }),
+            "class_name" | "config" | "registered_name" if FUNCTIONS.contains(&name) => {
+                others.add(at, Problem::KerasCode { name: cut(text) });
+            }
+            "class_name" | "config" | "registered_name" if BUILTINS.contains(&name) => {
+                python.add(at, Problem::KerasCode { name: cut(text) });
+            }
+            "class_name" | "config" if !parent.is_empty() && !is_module(parent) => {
+                modules.add(at, Problem::KerasModule { module: cut(text) });
             }
             "function" if OPERATIONS.iter().any(|part| text.contains(part)) => {
-                Problem::KerasCode { name: cut(text) }
+                others.add(at, Problem::KerasCode { name: cut(text) });
             }
-            "module" => {
-                if let Some(problem) = module(text) {
-                    all.add(at, problem);
-                }
-                return;
-            }
-            _ => return,
-        };
-        all.add(at, problem.clone());
-        found.add(at, problem);
+            _ => {}
+        }
     })?;
-    Ok(if is_keras { all } else { found }.sorted())
+    let wanted = [(others, true), (modules, has_class), (python, has_class && has_python)];
+    let mut found: Vec<_> = wanted
+        .into_iter()
+        .filter(|(_, is_wanted)| *is_wanted)
+        .flat_map(|(found, _)| found.sorted())
+        .collect();
+    found.sort_by_key(|(at, _)| *at);
+    let mut all = Kept::new(kept);
+    found.into_iter().for_each(|(at, problem)| all.add(at, problem));
+    Ok((all.sorted(), has_class && has_config))
 }
 
-/// What a model of Keras names, as [`scan`]; nothing if no class is named.
-pub(crate) fn model(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
-    let mut is_keras = false;
-    json::keys(&mut Reader::new(source), &["class_name"], |_, _, _| is_keras = true)?;
-    if is_keras { scan(source, kept) } else { Ok(Vec::new()) }
-}
-
-/// Whether it is a function of Keras or of Python that does more than compute.
-fn is_function(name: &str) -> bool {
-    FUNCTIONS.contains(&name) || BUILTINS.contains(&name)
+/// Whether models are made of what is in that module of Keras, named from its package on.
+fn is_module(name: &str) -> bool {
+    let mut parts = name.split('.').skip_while(|part| *part == "src");
+    parts.next().is_some_and(|part| {
+        MODULES.contains(&part) || (part, parts.next()) == ("utils", Some("feature_space"))
+    })
 }
 
 fn module(name: &str) -> Option<Problem> {
-    let mut parts = name.split('.');
-    let root = parts.next().unwrap_or_default();
-    let mut parts = parts.skip_while(|part| *part == "src");
-    let is_known = match parts.next() {
-        Some(part) if ["keras", "tf_keras"].contains(&root) => {
-            MODULES.contains(&part) || (part, parts.next()) == ("utils", Some("feature_space"))
-        }
-        _ => true,
-    };
+    let (root, rest) = name.split_once('.').unwrap_or((name, ""));
+    let is_known = rest.is_empty() || !["keras", "tf_keras"].contains(&root) || is_module(rest);
     if PACKAGES.contains(&root) && is_known {
         None
     } else if denied::reason(name, "").is_some() {
@@ -226,6 +256,17 @@ mod tests {
             assert_eq!(codes(text.as_bytes()), ["sc-keras-code"], "{name}");
         }
         assert_eq!(codes(br#"{"class_name":"TFSMLayer"}"#), ["sc-keras-layer"]);
+        // Names below a module, and functions of Python where nothing is of Python.
+        for name in ["utils.get_file", "config.enable_unsafe_deserialization", "models.model_from_json"] {
+            let text = alloc::format!(r#"{{"module":"keras","class_name":"function","config":"{name}"}}"#);
+            assert_eq!(codes(text.as_bytes()), ["sc-keras-code"], "{name}");
+        }
+        let below = br#"{"module":"keras","class_name":"function","config":"utils.save_img"}"#;
+        assert_eq!(codes(below), ["sc-keras-module"]);
+        assert_eq!(codes(br#"{"module":"keras","class_name":"layers.Dense"}"#), [""; 0]);
+        assert_eq!(codes(br#"{"class_name":"open"}"#), [""; 0]);
+        let other = br#"{"labels":[{"class_name":"open","module":"my.package"}]}"#.as_slice();
+        assert!(model(&other, 10).expect("in memory").is_empty());
         assert_eq!(codes(br#"{"module":"os"}"#), [""; 0], "not of Keras");
         assert_eq!(codes(br#"{"module":"os.unknown","class_name":"f"}"#), ["sc-keras-code"]);
         let long = alloc::format!(r#"{{"module":"{}","class_name":"f"}}"#, "m".repeat(300));

@@ -2,7 +2,8 @@
 
 use alloc::borrow::ToOwned;
 
-use pickle_core::{Construct, Error, Event, EventKind, Global, Object, Value, ValueId, joblib, python2};
+use pickle_core::joblib::{self, FieldBudget};
+use pickle_core::{Construct, Error, Event, EventKind, Global, Object, Opcode, Value, ValueId, python2};
 
 use crate::allowed::{self, Use};
 use crate::arguments;
@@ -32,10 +33,10 @@ impl Pass<'_> {
                 Value::Object(object) => self.call(machine, event, &object)?,
                 _ => None,
             },
-            EventKind::Build { target, state } => match self.state(machine, target, state) {
-                None if !is_sound(machine, target)? => Some(Problem::UnexpectedState {}),
-                problem => problem,
-            },
+            EventKind::Build { target, state } => {
+                self.note_dtype(machine, target);
+                self.state(machine, target, state)
+            }
             EventKind::Update { target } => self.update(machine, target),
             EventKind::Persistent { value } => match tree.value(value) {
                 Value::Persistent(id) => self.persistent(machine, id, legacy)?,
@@ -160,6 +161,30 @@ impl Pass<'_> {
         if has_state && !slots { None } else { Some(Problem::UnexpectedState {}) }
     }
 
+    /// Remembers a type of NumPy: what its state refers to may change until the pickle ends.
+    fn note_dtype(&mut self, machine: &Stream<'_>, target: ValueId) {
+        if let Some(Global { module: "numpy", name: "dtype", .. }) = machine.tree().callee(target)
+            && self.dtypes.last() != Some(&target)
+        {
+            self.dtypes.push(target);
+        }
+    }
+
+    /// Judges the types of NumPy whose states were set: whether NumPy writes such states.
+    pub(crate) fn judge_dtypes(&mut self, machine: &Stream<'_>) -> Result<(), Error> {
+        let mut dtypes = core::mem::take(&mut self.dtypes);
+        dtypes.sort_unstable();
+        dtypes.dedup();
+        let budget = FieldBudget::new();
+        for dtype in dtypes {
+            if !joblib::is_sound_dtype(machine, dtype, &budget)? {
+                self.add(machine.position(), Opcode(b'b'), Problem::UnexpectedState {});
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn update(&self, machine: &Stream<'_>, target: ValueId) -> Option<Problem> {
         let tree = machine.tree();
         let Value::Object(object) = tree.value(target) else {
@@ -202,14 +227,6 @@ impl Pass<'_> {
             return Ok(None);
         }
         Ok(Some(Problem::PersistentId {}))
-    }
-}
-
-/// Whether a type of NumPy has a state that NumPy writes.
-fn is_sound(machine: &Stream<'_>, target: ValueId) -> Result<bool, Error> {
-    match machine.tree().callee(target) {
-        Some(Global { module: "numpy", name: "dtype", .. }) => joblib::is_sound_dtype(machine, target),
-        _ => Ok(true),
     }
 }
 

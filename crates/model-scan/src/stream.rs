@@ -32,7 +32,8 @@ pub(crate) fn scan_source(
     depth: u32,
     report: &mut Report,
 ) -> Result<(), Error> {
-    let mut pass = Pass { origin, options, depth, report, arrays: Arrays::None, frames_agree: true };
+    let mut pass =
+        Pass { origin, options, depth, report, arrays: Arrays::None, frames_agree: true, dtypes: Vec::new() };
     pass.stream(source, 0, Framing::Memory, Reading::Joblib)?;
     if !pass.frames_agree {
         // `pickle.load` may see another program.
@@ -72,6 +73,8 @@ pub(crate) struct Pass<'p> {
     pub(crate) report: &'p mut Report,
     arrays: Arrays,
     frames_agree: bool,
+    /// Types of NumPy whose states were set in this pickle.
+    pub(crate) dtypes: Vec<pickle_core::ValueId>,
 }
 
 /// How a pickle ended.
@@ -153,6 +156,19 @@ impl Pass<'_> {
         legacy: &mut Legacy,
         reading: Reading,
     ) -> Result<End, Error> {
+        self.dtypes.clear();
+        let end = self.events(machine, legacy, reading)?;
+        // Also of one that breaks off: what was read may have been used.
+        self.judge_dtypes(machine)?;
+        Ok(end)
+    }
+
+    fn events(
+        &mut self,
+        machine: &mut Stream<'_>,
+        legacy: &mut Legacy,
+        reading: Reading,
+    ) -> Result<End, Error> {
         loop {
             let event = match machine.next_event() {
                 Ok(event) => event,
@@ -213,6 +229,7 @@ impl Pass<'_> {
             report: &mut *self.report,
             arrays: Arrays::None,
             frames_agree: true,
+            dtypes: Vec::new(),
         };
         let end = inner.stream(source, position, Framing::Memory, Reading::Plain)?;
         if !inner.frames_agree {

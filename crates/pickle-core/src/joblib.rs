@@ -65,7 +65,8 @@ pub enum Content {
 ///
 /// [`ErrorKind::Array`] if the number of bytes that follow cannot be computed; [`ErrorKind::Read`].
 pub fn raw_array<R: ReadAt>(machine: &Machine<R>, target: ValueId) -> Result<Option<RawArray>, Error> {
-    let reader = Attributes { tree: machine.tree(), source: machine.source(), fields: Cell::new(MAX_FIELDS) };
+    let fields = Cell::new(MAX_FIELDS);
+    let reader = Attributes { tree: machine.tree(), source: machine.source(), fields: &fields };
     let Some(class) = reader.tree.callee(target) else { return Ok(None) };
     // An object made by way of `copyreg` is one, too, although joblib does not write it so: it is refused below.
     let class = match python2::modern(class.module, class.name) {
@@ -81,13 +82,36 @@ pub fn raw_array<R: ReadAt>(machine: &Machine<R>, target: ValueId) -> Result<Opt
     Ok(Some(array))
 }
 
-/// Whether a `numpy.dtype` has a state that NumPy writes for it. In others, flags contradict the type: elements are taken for pointers to objects.
+/// Fields of types that [`is_sound_dtype`] may still visit: types may be shared, so that few describe many.
+#[derive(Clone, Debug)]
+pub struct FieldBudget(Cell<u32>);
+
+impl FieldBudget {
+    /// That of a stream: a million fields.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Cell::new(1 << 20))
+    }
+}
+
+impl Default for FieldBudget {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Whether a `numpy.dtype` has a state that NumPy writes for it. In others, flags contradict the type or fields lie over each other: elements
+/// are taken for pointers to objects. States refer to dictionaries that the stream may still change.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::Read`].
-pub fn is_sound_dtype<R: ReadAt>(machine: &Machine<R>, dtype: ValueId) -> Result<bool, Error> {
-    let reader = Attributes { tree: machine.tree(), source: machine.source(), fields: Cell::new(MAX_FIELDS) };
+pub fn is_sound_dtype<R: ReadAt>(
+    machine: &Machine<R>,
+    dtype: ValueId,
+    budget: &FieldBudget,
+) -> Result<bool, Error> {
+    let reader = Attributes { tree: machine.tree(), source: machine.source(), fields: &budget.0 };
     Ok(reader.element(dtype, 0)?.is_some())
 }
 
@@ -116,19 +140,37 @@ const OBJECT: i64 = 0b111;
 const STRUCTURE: i64 = 0b011;
 
 /// What an element takes.
+#[derive(Clone, Copy)]
 enum Element {
     Bytes(u64),
-    Object,
+    /// Objects, or a structure with some.
+    Object(u64),
     /// Of a type that a class stands for: its length is not known.
     Class,
 }
+
+impl Element {
+    const fn len(self) -> Option<u64> {
+        match self {
+            Self::Bytes(len) | Self::Object(len) => Some(len),
+            Self::Class => None,
+        }
+    }
+
+    const fn is_object(self) -> bool {
+        matches!(self, Self::Object(_))
+    }
+}
+
+/// Bytes of a pointer.
+const POINTER: u64 = 8;
 
 /// `None` is a description that NumPy or joblib would not have written.
 struct Attributes<'t, R> {
     tree: &'t Tree,
     source: &'t R,
     /// Fields that may still be visited.
-    fields: Cell<u32>,
+    fields: &'t Cell<u32>,
 }
 
 impl<R: ReadAt> Attributes<'_, R> {
@@ -164,7 +206,7 @@ impl<R: ReadAt> Attributes<'_, R> {
         let Some(shape) = shape.and_then(|shape| self.shape(shape)) else { return Ok(None) };
         let Some(dtype) = dtype else { return Ok(None) };
         let content = match self.element(dtype, 0)? {
-            Some(Element::Object) => Content::Pickle,
+            Some(Element::Object(_)) => Content::Pickle,
             Some(Element::Bytes(size)) => {
                 let elements = shape
                     .iter()
@@ -205,37 +247,44 @@ impl<R: ReadAt> Attributes<'_, R> {
         let Value::Int(flags) = value(flags) else { return Ok(None) };
         let has = flags & OBJECT;
         let is_plain = [subarray, names, fields].iter().all(|part| matches!(value(part), Value::None));
-        // A class: of objects, or of numbers of another library.
-        if let Value::Global(class) = value(code) {
-            let is_object = class.name.starts_with("object");
-            return Ok(match (is_object, is_plain) {
-                (true, true) if has == OBJECT => Some(Element::Object),
-                (false, true) if has == 0 => Some(Element::Class),
-                _ => None,
-            });
-        }
-        let code = self.text(*code)?;
+        let code = match value(code) {
+            // NumPy writes records by their class, and types of other libraries. It takes any other class for that of objects.
+            Value::Global(class) => match python2::modern(class.module, class.name) {
+                ("numpy" | "numpy.rec" | "numpy._core.records" | "numpy.core.records", "record") => {
+                    b"V".to_vec()
+                }
+                (module, _) if module.split('.').next() == Some("ml_dtypes") => {
+                    return Ok((is_plain && has == 0).then_some(Element::Class));
+                }
+                _ => return Ok(None),
+            },
+            _ => self.text(*code)?,
+        };
         let code = code.strip_prefix(b"|").unwrap_or(&code);
         let Some((kind, digits)) = code.split_first() else { return Ok(None) };
         let width = core::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u64>().ok());
         Ok(match (kind, width) {
-            (b'O', _) => (is_plain && has == OBJECT).then_some(Element::Object),
+            (b'O', _) => (is_plain && has == OBJECT).then_some(Element::Object(POINTER)),
             (b'b' | b'i' | b'u' | b'f' | b'c' | b'm' | b'M', Some(width @ 1..=32)) => {
                 (is_plain && has == 0).then_some(Element::Bytes(width))
             }
             (b'S' | b'U' | b'V', _) => {
                 let Value::Int(size) = value(size) else { return Ok(None) };
+                let Ok(size) = u64::try_from(size) else { return Ok(None) };
                 let objects = match (value(subarray), value(names), value(fields)) {
                     (Value::None, Value::None, Value::None) => Some(false),
-                    (Value::None, Value::Tuple(_), Value::Dict(fields)) => self.has_objects(fields, depth)?,
-                    (Value::Tuple([of, _]), Value::None, Value::None) => {
-                        self.element(*of, depth + 1)?.map(|of| matches!(of, Element::Object))
+                    (Value::None, Value::Tuple(_), Value::Dict(fields)) => {
+                        self.structure(fields, size, depth)?
+                    }
+                    (Value::Tuple([of, shape]), Value::None, Value::None) => {
+                        let of = self.element(*of, depth + 1)?;
+                        of.filter(|of| self.is_filled(*of, *shape, size)).map(Element::is_object)
                     }
                     _ => None,
                 };
-                match (objects, has, u64::try_from(size)) {
-                    (Some(false), 0, Ok(size)) => Some(Element::Bytes(size)),
-                    (Some(true), has, _) if has & STRUCTURE == STRUCTURE => Some(Element::Object),
+                match (objects, has) {
+                    (Some(false), 0) => Some(Element::Bytes(size)),
+                    (Some(true), has) if has & STRUCTURE == STRUCTURE => Some(Element::Object(size)),
                     _ => None,
                 }
             }
@@ -243,20 +292,41 @@ impl<R: ReadAt> Attributes<'_, R> {
         })
     }
 
-    /// Whether a field of a structure is an object.
-    fn has_objects(&self, fields: crate::Entries<'_>, depth: u32) -> Result<Option<bool>, Error> {
-        let mut objects = false;
+    /// Whether so many elements fit so many bytes.
+    fn is_filled(&self, of: Element, shape: ValueId, size: u64) -> bool {
+        let count = match self.tree.value(shape) {
+            Value::Int(count) => u64::try_from(count).ok(),
+            _ => self
+                .shape(shape)
+                .and_then(|dims| dims.iter().try_fold(1, |count: u64, dim| count.checked_mul(*dim))),
+        };
+        match (count, of.len()) {
+            (Some(count), Some(len)) => count.checked_mul(len).is_some_and(|len| len <= size),
+            (count, _) => count.is_some(),
+        }
+    }
+
+    /// Whether a field of a structure of `size` bytes is an object. All lie in it; none lies over an object.
+    fn structure(&self, fields: crate::Entries<'_>, size: u64, depth: u32) -> Result<Option<bool>, Error> {
+        let (mut objects, mut places) = (false, Vec::new());
         for (_, field) in fields {
             let Some(left) = self.fields.get().checked_sub(1) else { return Ok(None) };
             self.fields.set(left);
-            let Value::Tuple([dtype, ..]) = self.tree.value(field) else { return Ok(None) };
-            match self.element(*dtype, depth + 1)? {
-                Some(Element::Object) => objects = true,
-                Some(Element::Bytes(_) | Element::Class) => {}
-                None => return Ok(None),
-            }
+            let Value::Tuple([dtype, offset, ..]) = self.tree.value(field) else { return Ok(None) };
+            let Some(element) = self.element(*dtype, depth + 1)? else { return Ok(None) };
+            let Value::Int(offset) = self.tree.value(*offset) else { return Ok(None) };
+            let end =
+                u64::try_from(offset).ok().and_then(|begin| begin.checked_add(element.len().unwrap_or(0)));
+            let Some(end) = end.filter(|end| *end <= size) else { return Ok(None) };
+            objects |= element.is_object();
+            // Among objects, a field of unknown length may reach any.
+            places.push((offset.cast_unsigned(), element.len().map_or(size, |_| end), *dtype));
         }
-        Ok(Some(objects))
+        // A title is a second name of a field.
+        places.sort_unstable();
+        places.dedup();
+        let is_apart = places.is_sorted_by(|(_, end, _), (begin, ..)| end <= begin);
+        Ok((is_apart || !objects).then_some(objects))
     }
 
     /// The class that a function is called with first.

@@ -48,16 +48,6 @@ impl Pinned {
                 let (bytes, version) = remote.version();
                 Self { path: path.to_owned(), bytes, modified: None, version, sha256: None }
             }
-            // What opens it says why it cannot be read.
-            None if leads_nowhere(place) => {
-                return Ok(Self {
-                    path: path.to_owned(),
-                    bytes: 0,
-                    modified: None,
-                    version: None,
-                    sha256: None,
-                });
-            }
             None => {
                 let entry = fs::metadata(place).map_err(|error| Failure::io("look at", place, &error))?;
                 let modified = entry.modified().ok().map(nanoseconds);
@@ -105,11 +95,6 @@ impl Pinned {
             && (self.sha256.is_some() || now.modified == self.modified);
         if is_same { Ok(()) } else { Err(changed("the file was modified after the job was planned")) }
     }
-}
-
-/// Whether it is a link to nothing.
-fn leads_nowhere(place: &Path) -> bool {
-    place.is_symlink() && fs::metadata(place).is_err_and(|error| error.kind() == NotFound)
 }
 
 fn nanoseconds(time: SystemTime) -> i64 {

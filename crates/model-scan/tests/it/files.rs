@@ -229,7 +229,7 @@ fn files_whose_loaders_ran_code_are_not_safe() {
             n_files += 1;
         }
     }
-    assert_eq!(n_files, 9);
+    assert_eq!(n_files, 17);
 }
 
 #[test]
@@ -240,5 +240,11 @@ fn white_space_and_frames_that_are_skipped_hide_nothing() {
     for start in [b"\x50\x2a\x4d\x18".as_slice(), b"\x5f\x2a\x4d\x18", b"\x1f\x9d\x90", b"LRZI"] {
         let bytes = [start, &[4, 0, 0, 0], b"abcd\x28\xb5\x2f\xfd"].concat();
         assert_eq!(judged(&bytes).1, Verdict::Suspicious, "{start:x?}");
+    }
+    // A text that is dropped.
+    for kind in [b'V', b'U', b'X', b'T'] {
+        let bytes = [&[kind, b'*', b'M', 0x18][..], b"\n0", PAYLOAD].concat();
+        let expected = if kind == b'V' { Verdict::Dangerous } else { Verdict::Suspicious };
+        assert!(judged(&bytes).1 >= expected, "{kind}");
     }
 }

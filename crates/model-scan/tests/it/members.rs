@@ -88,7 +88,8 @@ fn members_are_read_or_are_elements() {
         (torch("m/data/0", &elements), safe),
         (script("m/constants/0", &objects), dangerous),
         // `model_from_json` reads a file of any name.
-        (keras("other.json", br#"{"class_name":"f","module":"os"}"#), dangerous),
+        (keras("other.json", br#"{"class_name":"f","config":{"module":"os"}}"#), dangerous),
+        (keras("other.json", br#"{"class_name":"f","module":"os"}"#), safe),
         (
             archive(&[("metadata.json", b"{}"), ("config.json", br#"{"class_name":"f","module":"os"}"#)]),
             dangerous,

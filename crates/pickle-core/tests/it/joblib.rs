@@ -123,12 +123,16 @@ fn stored(stream: &[u8]) -> Option<(Content, Order)> {
 
 /// `dtype(code)` with subarray, names, fields and a size of 6.
 fn dtype(code: &str, layout: [&[u8]; 3], flags: u8) -> Vec<u8> {
+    sized(code, layout, 6, flags)
+}
+
+fn sized(code: &str, layout: [&[u8]; 3], size: u8, flags: u8) -> Vec<u8> {
     let code = [&[0x8c, code.len() as u8], code.as_bytes()].concat();
     [
         &code,
         b"\x89\x88\x87R(K\x03\x8c\x01|".as_slice(),
         &layout.concat(),
-        &[b'K', 6, b'K', 1, b'K', flags],
+        &[b'K', size, b'K', 1, b'K', flags],
         b"tb",
     ]
     .concat()
@@ -136,8 +140,19 @@ fn dtype(code: &str, layout: [&[u8]; 3], flags: u8) -> Vec<u8> {
 
 /// A structure of one field.
 fn structure(field: &[u8], flags: u8) -> Vec<u8> {
-    let fields = [b"}\x8c\x01acnumpy\ndtype\n".as_slice(), field, b"K\0\x86s"].concat();
-    dtype("V6", [b"N", b"\x8c\x01a\x85", &fields], flags)
+    fields(&[(field, 0)], flags)
+}
+
+/// A structure of fields at these offsets, in 20 bytes.
+fn fields(of: &[(&[u8], u8)], flags: u8) -> Vec<u8> {
+    let mut fields = b"}(".to_vec();
+    for (name, (field, offset)) in (b'a'..).zip(of) {
+        fields.extend(
+            [&[0x8c, 1, name], b"cnumpy\ndtype\n".as_slice(), field, &[b'K', *offset, 0x86]].concat(),
+        );
+    }
+    fields.push(b'u');
+    sized("V20", [b"N", b"\x8c\x01a\x85", &fields], 20, flags)
 }
 
 const F4_TYPE: &[u8] = b"cnumpy\ndtype\n";
@@ -155,7 +170,15 @@ fn types_are_elements_or_objects_or_not_understood() {
         (dtype("f32", NONE, 0), Some(Content::Bytes(64))),
         (dtype("f33", NONE, 0), None),
         (dtype("f0", NONE, 0), None),
-        (structure(F4, 0), Some(Content::Bytes(12))),
+        (structure(F4, 0), Some(Content::Bytes(40))),
+        (fields(&[(F4, 0), (F4, 16)], 0), Some(Content::Bytes(40))),
+        (fields(&[(F4, 0), (F4, 17)], 0), None),
+        (fields(&[(F4, 0), (F4, 2)], 0), Some(Content::Bytes(40))),
+        (fields(&[(&objects, 0), (F4, 8)], 0x1b), Some(Content::Pickle)),
+        (fields(&[(&objects, 0), (F4, 4)], 0x1b), None),
+        (fields(&[(&objects, 13)], 0x1b), None),
+        // A title names the same field again, but by the same type: here are two.
+        (fields(&[(&objects, 0), (&objects, 0)], 0x1b), None),
         (structure(F4, 1), None),
         (structure(&objects, 0x1b), Some(Content::Pickle)),
         (structure(&objects, 1), None),
@@ -169,8 +192,9 @@ fn types_are_elements_or_objects_or_not_understood() {
         (dtype("O8", NONE, 0), None),
         (dtype("O8", NONE, 1), None),
         // Rows of one type.
-        (dtype("V6", [&[F4_TYPE, F4, b"K\x02\x85\x86"].concat(), b"N", b"N"], 0), Some(Content::Bytes(12))),
+        (dtype("V6", [&[F4_TYPE, F4, b"K\x01\x85\x86"].concat(), b"N", b"N"], 0), Some(Content::Bytes(12))),
         (dtype("V6", [&[F4_TYPE, &objects, b"K\x02\x85\x86"].concat(), b"N", b"N"], 0), None),
+        (dtype("V6", [&[F4_TYPE, F4, b"K\x03\x85\x86"].concat(), b"N", b"N"], 0), None),
         (structure(&dtype("x1", NONE, 0), 0), None),
     ]
     .into_iter()
@@ -180,7 +204,7 @@ fn types_are_elements_or_objects_or_not_understood() {
     }
     // Structures of structures.
     let nested = |depth: usize| (0..depth).fold(F4.to_vec(), |field, _| structure(&field, 0));
-    assert_eq!((content(&nested(7)), content(&nested(8))), (Some(Content::Bytes(12)), None));
+    assert_eq!((content(&nested(7)), content(&nested(8))), (Some(Content::Bytes(40)), None));
     let other = wrapper(b"K\x02\x85", F4, b".").replacen(b"cnumpy\ndtype", b"cnumpy\nDtype");
     assert_eq!(stored(&other), None);
 }
