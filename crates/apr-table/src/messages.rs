@@ -7,10 +7,8 @@ use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::StreamDecoder;
-use arrow_ipc::{
-    Message, MessageHeader, MetadataVersion, root_as_message_with_opts, root_as_schema_with_opts,
-};
-use arrow_schema::{ArrowError, Schema};
+use arrow_ipc::{Message, root_as_message_with_opts};
+use arrow_schema::{ArrowError, DataType, Schema};
 use flatbuffers::VerifierOptions;
 
 use crate::error::{Error, ErrorKind, within};
@@ -24,10 +22,10 @@ const MAX_ALIGNMENT: u64 = 64;
 const CONTINUATION: [u8; 4] = [0xff; 4];
 /// Longest description of a message.
 const MAX_HEADER: u64 = 64 << 20;
-/// Longest schema without a message around it, and continuations that may stand in one.
-const MAX_BARE: u64 = 4 << 20;
-const MAX_BARE_ENDS: usize = 64;
-/// What is at most the place of a schema in its own bytes, and less than the length of a message with one.
+/// Longest description without its length before it, and continuations that may stand in one.
+const MAX_UNPREFIXED: u64 = 4 << 20;
+const MAX_ENDS: usize = 64;
+/// What the place of the table in a description is at most, and less than the length of one with a schema.
 const MAX_ROOT: u32 = 32;
 /// Longest body of a message, also when decompressed.
 const MAX_BODY: u64 = 2 << 30;
@@ -60,6 +58,8 @@ pub(crate) struct Messages<R> {
     pending: Buffer,
     /// The beginning of the next message, if it has been read.
     begun: Option<Vec<u8>>,
+    /// Whether the first message had no length.
+    is_unprefixed: bool,
     offset: u64,
     /// Where the last message begins.
     message_at: u64,
@@ -88,6 +88,7 @@ impl<R: Read> Messages<R> {
             schema: None,
             pending: Buffer::default(),
             begun: None,
+            is_unprefixed: false,
             offset: 0,
             message_at: 0,
             is_file: false,
@@ -110,7 +111,7 @@ impl<R: Read> Messages<R> {
         }
         let root = begin.last_chunk::<4>().map_or(0, |root| u32::from_le_bytes(*root));
         messages.pending = match messages.is_file && (4..=MAX_ROOT).contains(&root) {
-            true => messages.bare_schema(begin)?,
+            true => messages.unprefixed(begin)?,
             false => messages.message(begin)?.ok_or(ErrorKind::Arrow {})?,
         };
         match messages.schema {
@@ -164,29 +165,30 @@ impl<R: Read> Messages<R> {
         within(what, found, allowed).map_err(|error| error.at(self.message_at))
     }
 
-    /// The schema that begins with these bytes, as a message. Polars 2 writes files with a schema alone in place of the first message: it ends
-    /// where the next one begins.
-    fn bare_schema(&mut self, mut schema: Vec<u8>) -> Result<Buffer, Error> {
-        self.message_at = self.offset - schema.len() as u64;
+    /// The schema whose description begins with these bytes. Polars 2 writes the first message of a file without its length: it ends where the
+    /// next one begins.
+    fn unprefixed(&mut self, mut header: Vec<u8>) -> Result<Buffer, Error> {
+        self.message_at = self.offset - header.len() as u64;
         let mut n_ends = 0;
         loop {
             let mut word = Vec::new();
             self.append(4, &mut word)?;
             if word == CONTINUATION {
-                match root_as_schema_with_opts(&verifier(schema.len()), &schema) {
+                match root_as_message_with_opts(&verifier(header.len()), &header) {
                     Ok(_) => {
-                        self.begun = Some(word);
-                        let header = as_message(&schema);
-                        return self.described(prefix(header.len()), &header);
+                        (self.begun, self.is_unprefixed) = (Some(word), true);
+                        // At most the limit below.
+                        let prefix = [CONTINUATION, (header.len() as u32).to_le_bytes()].concat();
+                        return self.described(prefix, &header);
                     }
-                    Err(error) if n_ends == MAX_BARE_ENDS => {
+                    Err(error) if n_ends == MAX_ENDS => {
                         return Err(self.invalid(ArrowError::ParseError(error.to_string())));
                     }
                     Err(_) => n_ends += 1,
                 }
             }
-            schema.extend(word);
-            self.within("the schema", schema.len() as u64, MAX_BARE)?;
+            header.extend(word);
+            self.within("the schema", header.len() as u64, MAX_UNPREFIXED)?;
         }
     }
 
@@ -236,6 +238,16 @@ impl<R: Read> Messages<R> {
         let body_at = bytes.len();
         self.append(body_len, &mut bytes)?;
         let body = bytes.get(body_at..).unwrap_or_default();
+        let has_dictionaries =
+            |schema: &Schema| schema.fields().iter().any(|field| is_dictionary(field.data_type()));
+        if self.is_unprefixed
+            && message.header_as_record_batch().is_some()
+            && self.dictionaries.is_empty()
+            && self.schema.as_ref().is_some_and(has_dictionaries)
+        {
+            let what = "the categories stand behind the rows that have them: write a stream (`write_ipc_stream`), or Parquet";
+            return Err(self.invalid(ArrowError::NotYetImplemented(what.to_owned())));
+        }
         let mut len = check_buffers(&message, body).map_err(|error| error.at(self.message_at))?;
         if let Some(dictionary) = message.header_as_dictionary_batch() {
             let known = self.dictionaries.entry(dictionary.id()).or_default();
@@ -283,27 +295,9 @@ impl<R: Read> Messages<R> {
     }
 }
 
-/// What precedes a description of so many bytes, at most [`MAX_BARE`] and some.
-fn prefix(len: usize) -> Vec<u8> {
-    [CONTINUATION, (len as u32).to_le_bytes()].concat()
-}
-
-/// The description of a message without a body that has this schema: what precedes it in a FlatBuffer, and its own bytes, whose references are
-/// relative.
-fn as_message(schema: &[u8]) -> Vec<u8> {
-    // The table is 16 bytes behind the begin, its vtable 12 before it: version, kind, reference to the schema, no body.
-    const BEFORE: usize = 32;
-    let root = schema.first_chunk::<4>().map_or(0, |root| u32::from_le_bytes(*root));
-    let mut message = Vec::with_capacity(BEFORE + schema.len() + 8);
-    message.extend(16_u32.to_le_bytes());
-    message.extend([12_u16, 12, 8, 10, 4, 0].into_iter().flat_map(u16::to_le_bytes));
-    message.extend(12_i32.to_le_bytes());
-    message.extend((BEFORE as u32 - 20).wrapping_add(root).to_le_bytes());
-    message.extend(MetadataVersion::V5.0.to_le_bytes());
-    message.extend([MessageHeader::Schema.0, 0, 0, 0, 0, 0]);
-    message.extend_from_slice(schema);
-    message.resize(message.len().next_multiple_of(8), 0);
-    message
+/// Whether values of a type refer to a dictionary.
+fn is_dictionary(of: &DataType) -> bool {
+    matches!(of, DataType::Dictionary(..))
 }
 
 /// Bounds of a description of so many bytes. Tables and strings in it may be used more than once, each of which becomes a copy.

@@ -1,5 +1,7 @@
 //! Files that are cut, changed or made to exhaust memory.
 
+use core::error::Error as _;
+
 use apr_table::{Accepted, Table};
 
 use crate::bytes;
@@ -37,9 +39,9 @@ fn streams_that_are_cut_are_refused() {
     }
 }
 
-/// A file whose schema stands alone, where the first message should be.
+/// A file of polars.
 #[test]
-fn a_schema_alone_ends_where_the_next_message_begins() {
+fn a_message_without_a_length_ends_where_the_next_one_begins() {
     let whole = bytes("polars.arrow");
     assert_eq!(read(&whole), Some(25));
     let error = |bytes: &[u8]| Table::arrow(bytes).map(drop).unwrap_err().code();
@@ -56,7 +58,10 @@ fn a_schema_alone_ends_where_the_next_message_begins() {
     let begin = [&b"ARROW1\0\0"[..], &[4, 0, 0, 0]].concat();
     assert_eq!(error(&[&begin[..], &[0xff; 400]].concat()), "tb-arrow");
     assert_eq!(error(&[&begin[..], &[0; 5 << 20]].concat()), "tb-limit");
-    // The reference to the schema leads out of it.
+    let categories = Table::arrow(&bytes("polars_categorical.arrow")[..]).unwrap().next_batch().map(drop);
+    let cause = categories.unwrap_err().source().unwrap().to_string();
+    assert!(cause.contains("write_ipc_stream"), "{cause}");
+    // Its table would be beyond its end.
     let out = [&b"ARROW1\0\0"[..], &[32, 0, 0, 0], &[0; 8], &[0xff; 4], &[0; 4]].concat();
     assert_eq!(error(&out), "tb-truncated");
 }
