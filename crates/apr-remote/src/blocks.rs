@@ -11,7 +11,7 @@ mod usage;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -53,7 +53,10 @@ impl BlockCache {
     pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let wrong = |problem| Error::from(ErrorKind::BlockCache { problem });
         let given = |name| variable(name).filter(|value| !value.is_empty());
-        let named = given("APR_BLOCK_CACHE").filter(|value| value != "1" && value != "0").map(PathBuf::from);
+        let named = given("APR_BLOCK_CACHE").filter(|value| is_on(value).is_none()).map(PathBuf::from);
+        if named.as_ref().is_some_and(|folder| folder.is_relative()) {
+            return Err(wrong("APR_BLOCK_CACHE is neither 1, 0 nor a path from the root on"));
+        }
         let by_default = || Some(hub::user_caches(given)?.join("apr").join("blocks"));
         let folder = named.or_else(by_default).ok_or_else(|| wrong("the user has no folder for caches"))?;
         let limit = match given("APR_BLOCK_CACHE_SIZE") {
@@ -65,10 +68,11 @@ impl BlockCache {
         Ok(Self { folder, limit })
     }
 
-    /// The same, if the environment asks for it: APR_BLOCK_CACHE is neither empty nor `0`.
+    /// The same, if the environment asks for it: APR_BLOCK_CACHE is neither empty nor a word for no.
     pub(crate) fn if_asked_for(variable: impl Fn(&str) -> Option<OsString>) -> Result<Option<Self>, Error> {
-        let is_on = variable("APR_BLOCK_CACHE").is_some_and(|value| !value.is_empty() && value != "0");
-        is_on.then(|| Self::from_environment(variable)).transpose()
+        let value = variable("APR_BLOCK_CACHE").filter(|value| !value.is_empty());
+        let is_wanted = value.is_some_and(|value| is_on(&value) != Some(false));
+        is_wanted.then(|| Self::from_environment(variable)).transpose()
     }
 
     /// With another limit in bytes.
@@ -87,6 +91,15 @@ impl BlockCache {
     #[must_use]
     pub const fn limit(&self) -> u64 {
         self.limit
+    }
+}
+
+/// What a word says; nothing of a folder.
+fn is_on(value: &OsStr) -> Option<bool> {
+    match value.to_str()?.to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Some(true),
+        "0" | "false" | "no" | "off" => Some(false),
+        _ => None,
     }
 }
 

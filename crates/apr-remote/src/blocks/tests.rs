@@ -412,6 +412,9 @@ fn the_environment_names_folder_and_size() {
         assert_eq!(of(off).unwrap(), None);
     }
     let on = ("APR_BLOCK_CACHE", "1");
+    assert_eq!(of(&[home, ("APR_BLOCK_CACHE", "OFF")]).unwrap(), None);
+    assert_eq!(of(&[home, ("APR_BLOCK_CACHE", "yes")]).unwrap(), of(&[home, on]).unwrap());
+    assert_eq!(of(&[home, ("APR_BLOCK_CACHE", "folder")]).unwrap_err().code(), "rm-block-cache");
     assert_eq!(of(&[home, on]).unwrap(), cache("/u/.cache/apr/blocks", 10 << 30));
     assert_eq!(of(&[("XDG_CACHE_HOME", "/x"), on]).unwrap(), cache("/x/apr/blocks", 10 << 30));
     let size = |text| ("APR_BLOCK_CACHE_SIZE", text);

@@ -88,7 +88,12 @@ fn nothing_is_kept_unless_it_is_asked_for() {
         with("APR_BLOCK_CACHE", "1").stderr.contains("block cache: 0 blocks read, 1 written, 0 discarded")
     );
     assert_eq!(blocks(&sandbox).len(), 1);
-    assert!(with("APR_BLOCK_CACHE", "kept").stderr.contains("1 written"));
+    let kept = sandbox.path("kept");
+    assert!(with("APR_BLOCK_CACHE", kept.to_str().unwrap()).stderr.contains("1 written"));
+    for off in ["false", "No", "off"] {
+        assert!(!with("APR_BLOCK_CACHE", off).stderr.contains("block cache"), "{off}");
+    }
+    assert_eq!(with("APR_BLOCK_CACHE", "kept").exit, 2);
     assert!(sandbox.path("kept").is_dir());
     let ran: Ran = sandbox
         .command(&["inspect", &url])
@@ -164,7 +169,7 @@ fn a_folder_that_others_can_write_is_refused_and_explained() {
     fs::create_dir(sandbox.path("kept")).unwrap();
     sandbox.set_mode("kept", 0o777);
     for args in [&["inspect", &url][..], &["cache", "list"], &["cache", "clear"]] {
-        let ran: Ran = sandbox.command(args).env("APR_BLOCK_CACHE", "kept").output().unwrap().into();
+        let ran: Ran = sandbox.command(args).env("APR_BLOCK_CACHE", sandbox.path("kept")).output().unwrap().into();
         assert!(ran.exit == 2 && ran.stderr.contains("rm-block-cache"), "{args:?} {}", ran.stderr);
     }
     assert!(server.seen().is_empty());
