@@ -2,6 +2,8 @@
 
 use alloc::borrow::ToOwned as _;
 use alloc::collections::BTreeMap;
+#[cfg(feature = "categories")]
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec;
@@ -181,25 +183,27 @@ impl Interface {
 
     #[cfg(feature = "categories")]
     fn categories(&self, new: &Self, found: &mut Found) {
-        let Some(old) = &self.categories else { return };
-        let Some(other) = &new.categories else {
-            found.breaks("categories", "features are numbers instead of categories".to_owned());
+        if self.categories.is_none() && new.categories.is_none() {
             return;
-        };
-        if (old.unknown, other.unknown) == (UnknownCategory::Ignore, UnknownCategory::Refuse) {
-            found.breaks(
-                "unknown-category",
-                "categories that the new model does not know are refused".to_owned(),
-            );
         }
-        for (idx, old) in old.of_features.iter().enumerate() {
+        let [old, other] = [self, new].map(|of| of.categories.clone().unwrap_or_default());
+        let has_categories = old.of_features.iter().any(|names| !names.is_empty());
+        let refuses = (old.unknown, other.unknown) == (UnknownCategory::Ignore, UnknownCategory::Refuse);
+        if refuses && has_categories {
+            let message = "categories that the new model does not know are refused".to_owned();
+            found.breaks("unknown-category", message);
+        }
+        let n_features = old.of_features.len().max(other.of_features.len());
+        for idx in 0..n_features {
+            let old = old.of_features.get(idx).map_or(&[][..], Vec::as_slice);
             let name = self.features.as_ref().and_then(|names| names.get(idx));
             // By its name, if both files name it.
             let place = match (name, &new.features) {
                 (Some(name), Some(names)) => names.iter().position(|new| new == name),
                 _ => Some(idx),
             };
-            let Some(new) = place.and_then(|place| other.of_features.get(place)) else { continue };
+            let Some(place) = place else { continue };
+            let new = other.of_features.get(place).map_or(&[][..], Vec::as_slice);
             let feature = name.cloned().unwrap_or_else(|| format!("feature {idx}"));
             if old.is_empty() != new.is_empty() {
                 let what = if old.is_empty() {
@@ -210,7 +214,8 @@ impl Interface {
                 found.breaks("categories", format!("`{feature}` takes {what}"));
                 continue;
             }
-            let removed: Vec<String> = old.iter().filter(|name| !new.contains(name)).cloned().collect();
+            let known: BTreeSet<&String> = new.iter().collect();
+            let removed: Vec<String> = old.iter().filter(|name| !known.contains(name)).cloned().collect();
             if !removed.is_empty() {
                 let message = format!("of `{feature}`, the new model does not know {}", listed(&removed));
                 found.breaks("category-removed", message);

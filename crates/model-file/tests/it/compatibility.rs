@@ -259,7 +259,7 @@ fn changes_of_categories() {
                 &[("unknown-category", Breaks)],
             ),
             (|new| new.categories = of(&[], UnknownCategory::Ignore), &[("categories", Breaks)]),
-            (|new| new.categories = None, &[("categories", Breaks)]),
+            (|new| new.categories = None, &[("unknown-category", Breaks), ("categories", Breaks)]),
             // By the names of the features.
             (
                 |new| {
@@ -272,6 +272,10 @@ fn changes_of_categories() {
                 &[("feature-order", BreaksByPosition)],
             ),
         ],
+    );
+    check(
+        regression,
+        &[(|new| new.categories = of(&["green", "red"], UnknownCategory::Ignore), &[("categories", Breaks)])],
     );
     let mut refusing = base();
     refusing.categories = of(&["green", "red"], UnknownCategory::Refuse);

@@ -137,6 +137,12 @@ impl Teachers {
                 "the teachers of an ensemble take the same features in the same order",
             ));
         }
+        if member.known.categories != first.known.categories {
+            return Err(Failure::new(
+                CODE_USAGE,
+                "the teachers of an ensemble know the same categories by the same numbers",
+            ));
+        }
         let differ = || Failure::new(CODE_USAGE, "the teachers of an ensemble predict the same classes");
         match (&self.classes, &classes) {
             (None, None) => {}
