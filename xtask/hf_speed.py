@@ -131,7 +131,7 @@ def main() -> None:
     }
     results: dict[tuple[str, str], list[tuple[float, float, float]]] = {row: [] for row in rows}
     written = {}
-    # A machine that lends memory when it is written for the first time takes several times as long for it.
+    # Memory that is written for the first time takes several times as long where a hypervisor hands it out.
     measured(*rows["f16", "apr convert"])
     for _ in range(ROUNDS):
         for row, commands in rows.items():

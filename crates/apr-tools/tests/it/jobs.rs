@@ -239,23 +239,6 @@ fn a_folder_is_converted_as_a_batch() {
     assert!(refused.exit == 2 && refused.stderr.contains("--format"), "{refused:?}");
 }
 
-#[cfg(unix)]
-#[test]
-fn a_link_to_nothing_is_an_input_that_cannot_be_read() {
-    let sandbox = Sandbox::with_models();
-    fs::create_dir(sandbox.path("links")).unwrap();
-    fs::copy(sandbox.path("model.safetensors"), sandbox.path("links/a.safetensors")).unwrap();
-    std::os::unix::fs::symlink("nowhere", sandbox.path("links/b.safetensors")).unwrap();
-    for digest in ["", "--digest"] {
-        let plan = format!("plan -o p{digest}.json --from links --to out{digest} {digest} -- check {{in}}");
-        assert_eq!(apr(&sandbox, &plan).exit, 0, "{digest}");
-    }
-    let (exit, report) = json(&sandbox, "convert links out --recursive --format safetensors");
-    assert_eq!(exit, 5, "{report}");
-    assert!(files(&sandbox, "out").contains_key(Path::new("a.safetensors")), "{report}");
-    assert!(report.to_string().contains("b.safetensors"), "{report}");
-}
-
 #[test]
 fn an_input_that_changed_is_refused_by_name() {
     let sandbox = Sandbox::with_models();

@@ -305,7 +305,7 @@ fn numbers_are_in_the_order_of_their_values() {
 fn a_student_knows_the_categories_of_its_teacher() {
     let sandbox = sandbox();
     let teacher =
-        "random-forest --trees 20 --data t.csv --target kind --drop price,size --categorical colour";
+        "random-forest --trees 20 --data t.csv --target kind --drop price --drop size --categorical colour";
     train(&sandbox, &[words(teacher), words("--unknown-category ignore -o m.apr --force")].concat());
     let ran = sandbox.run(&words("distill m.apr --data t.csv --student tree -o s.apr --force"));
     assert_eq!(ran.exit, 0, "{}", ran.stderr);

@@ -375,8 +375,9 @@ fn split_last(values: &[f32], n_cols: usize) -> (Vec<f32>, Option<Vec<f32>>) {
     (rows().flat_map(|(_, rest)| rest).copied().collect(), Some(rows().map(|(last, _)| *last).collect()))
 }
 
+/// Also if it is none that can be learned from, as an infinite one.
 fn is_number(cell: Option<&Text>) -> bool {
-    cell.is_some_and(|(_, cell)| number(cell).is_ok())
+    cell.is_some_and(|(_, cell)| cell.trim().parse::<f32>().is_ok())
 }
 
 fn numbers(cells: &[Text], column: usize, table: &Rows) -> Result<Vector, Failure> {
