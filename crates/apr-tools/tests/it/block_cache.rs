@@ -169,7 +169,8 @@ fn a_folder_that_others_can_write_is_refused_and_explained() {
     fs::create_dir(sandbox.path("kept")).unwrap();
     sandbox.set_mode("kept", 0o777);
     for args in [&["inspect", &url][..], &["cache", "list"], &["cache", "clear"]] {
-        let ran: Ran = sandbox.command(args).env("APR_BLOCK_CACHE", sandbox.path("kept")).output().unwrap().into();
+        let ran: Ran =
+            sandbox.command(args).env("APR_BLOCK_CACHE", sandbox.path("kept")).output().unwrap().into();
         assert!(ran.exit == 2 && ran.stderr.contains("rm-block-cache"), "{args:?} {}", ran.stderr);
     }
     assert!(server.seen().is_empty());
