@@ -89,7 +89,7 @@ const OPERATIONS: [&str; 6] =
     ["io.", "py_function", "numpy_function", "raw_ops", "load_library", "load_op_library"];
 
 /// Whether a class holds code.
-pub(crate) fn has_code(class: &str) -> bool {
+fn has_code(class: &str) -> bool {
     CLASSES.contains(&class)
 }
 

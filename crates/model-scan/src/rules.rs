@@ -2,8 +2,9 @@
 
 use alloc::borrow::ToOwned;
 
-use pickle_core::joblib::{self, FieldBudget};
-use pickle_core::{Construct, Error, Event, EventKind, Global, Object, Opcode, Value, ValueId, python2};
+use pickle_core::{
+    Construct, Error, Event, EventKind, Global, Object, Opcode, Value, ValueId, joblib, python2,
+};
 
 use crate::allowed::{self, Use};
 use crate::arguments;
@@ -34,7 +35,7 @@ impl Pass<'_> {
                 _ => None,
             },
             EventKind::Build { target, state } => {
-                self.note_dtype(machine, target);
+                self.note_dtype(machine, event.offset, target);
                 self.state(machine, target, state)
             }
             EventKind::Update { target } => self.update(machine, target),
@@ -162,25 +163,20 @@ impl Pass<'_> {
     }
 
     /// Remembers a type of NumPy: what its state refers to may change until the pickle ends.
-    fn note_dtype(&mut self, machine: &Stream<'_>, target: ValueId) {
-        if let Some(Global { module: "numpy", name: "dtype", .. }) = machine.tree().callee(target)
-            && self.dtypes.last() != Some(&target)
-        {
-            self.dtypes.push(target);
+    fn note_dtype(&mut self, machine: &Stream<'_>, offset: u64, target: ValueId) {
+        if let Some(Global { module: "numpy", name: "dtype", .. }) = machine.tree().callee(target) {
+            self.dtypes.push((target, offset));
         }
     }
 
     /// Judges the types of NumPy whose states were set: whether NumPy writes such states.
     pub(crate) fn judge_dtypes(&mut self, machine: &Stream<'_>) -> Result<(), Error> {
-        let mut dtypes = core::mem::take(&mut self.dtypes);
-        dtypes.sort_unstable();
-        dtypes.dedup();
-        let budget = FieldBudget::new();
-        for dtype in dtypes {
-            if !joblib::is_sound_dtype(machine, dtype, &budget)? {
-                self.add(machine.position(), Opcode(b'b'), Problem::UnexpectedState {});
-                break;
-            }
+        self.dtypes.sort_unstable();
+        self.dtypes.dedup_by_key(|(dtype, _)| *dtype);
+        let unsound = joblib::unsound_dtype(machine, self.dtypes.iter().map(|(dtype, _)| *dtype))?;
+        let found = self.dtypes.iter().find(|(dtype, _)| Some(*dtype) == unsound);
+        if let Some(&(_, offset)) = found {
+            self.add(offset, Opcode(b'b'), Problem::UnexpectedState {});
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use pickle_core::joblib::{self, Content};
-use pickle_core::{Error, ErrorKind, EventKind, Framing, Machine, Opcode, Value};
+use pickle_core::{Error, ErrorKind, EventKind, Framing, Machine, Opcode, Value, ValueId};
 use read_at::{ReadAt, Window};
 
 use crate::legacy::Legacy;
@@ -73,8 +73,8 @@ pub(crate) struct Pass<'p> {
     pub(crate) report: &'p mut Report,
     arrays: Arrays,
     frames_agree: bool,
-    /// Types of NumPy whose states were set in this pickle.
-    pub(crate) dtypes: Vec<pickle_core::ValueId>,
+    /// Types of NumPy whose states were set in this pickle, and where.
+    pub(crate) dtypes: Vec<(ValueId, u64)>,
 }
 
 /// How a pickle ended.
@@ -208,7 +208,7 @@ impl Pass<'_> {
     }
 
     /// Passes the array that joblib stores here, if it does.
-    fn array(&mut self, machine: &mut Stream<'_>, target: pickle_core::ValueId) -> Result<(), Error> {
+    fn array(&mut self, machine: &mut Stream<'_>, target: ValueId) -> Result<(), Error> {
         let Some(array) = joblib::raw_array(machine, target)? else { return Ok(()) };
         self.arrays = Arrays::Found;
         if array.content != Content::Pickle {
@@ -279,7 +279,7 @@ pub(crate) enum Nested {
 }
 
 /// The bytes of a short string; empty for other values.
-pub(crate) fn text(machine: &Stream<'_>, value: pickle_core::ValueId) -> Result<Vec<u8>, Error> {
+pub(crate) fn text(machine: &Stream<'_>, value: ValueId) -> Result<Vec<u8>, Error> {
     match machine.tree().value(value) {
         Value::Str(span) | Value::Str2(span) if span.len() <= 256 => {
             Ok(machine.tree().bytes(*machine.source(), span, 256)?.into_owned())

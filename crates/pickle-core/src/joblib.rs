@@ -18,6 +18,8 @@ use crate::tree::{Construct, Global, Tree, Update, Value, ValueId};
 /// Types within types that are followed, and how many of them in all: types may be shared, so that few describe many.
 const MAX_DEPTH: u32 = 8;
 const MAX_FIELDS: u32 = 4096;
+/// Fields of all types of a pickle that are judged.
+const MAX_JUDGED: u32 = 1 << 20;
 
 /// States of a wrapper, and entries of each; joblib writes one with six.
 const MAX_STATES: usize = 4;
@@ -82,37 +84,25 @@ pub fn raw_array<R: ReadAt>(machine: &Machine<R>, target: ValueId) -> Result<Opt
     Ok(Some(array))
 }
 
-/// Fields of types that [`is_sound_dtype`] may still visit: types may be shared, so that few describe many.
-#[derive(Clone, Debug)]
-pub struct FieldBudget(Cell<u32>);
-
-impl FieldBudget {
-    /// That of a stream: a million fields.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self(Cell::new(1 << 20))
-    }
-}
-
-impl Default for FieldBudget {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// Whether a `numpy.dtype` has a state that NumPy writes for it. In others, flags contradict the type or fields lie over each other: elements
-/// are taken for pointers to objects. States refer to dictionaries that the stream may still change.
+/// The first of these `numpy.dtype` whose state NumPy would not write, or with more than a million fields in all before it. In such a type flags
+/// contradict the code, or fields lie over each other: elements are taken for pointers to objects. Ask when the pickle has ended: a state
+/// refers to dictionaries that the stream may still change.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::Read`].
-pub fn is_sound_dtype<R: ReadAt>(
+pub fn unsound_dtype<R: ReadAt>(
     machine: &Machine<R>,
-    dtype: ValueId,
-    budget: &FieldBudget,
-) -> Result<bool, Error> {
-    let reader = Attributes { tree: machine.tree(), source: machine.source(), fields: &budget.0 };
-    Ok(reader.element(dtype, 0)?.is_some())
+    dtypes: impl IntoIterator<Item = ValueId>,
+) -> Result<Option<ValueId>, Error> {
+    let fields = Cell::new(MAX_JUDGED);
+    let reader = Attributes { tree: machine.tree(), source: machine.source(), fields: &fields };
+    for dtype in dtypes {
+        if reader.element(dtype, 0)?.is_none() {
+            return Ok(Some(dtype));
+        }
+    }
+    Ok(None)
 }
 
 /// Passes the bytes of an array, and returns the range of its elements.
