@@ -238,14 +238,8 @@ impl<R: Read> Messages<R> {
         let body_at = bytes.len();
         self.append(body_len, &mut bytes)?;
         let body = bytes.get(body_at..).unwrap_or_default();
-        let has_dictionaries =
-            |schema: &Schema| schema.fields().iter().any(|field| is_dictionary(field.data_type()));
-        if self.is_unprefixed
-            && message.header_as_record_batch().is_some()
-            && self.dictionaries.is_empty()
-            && self.schema.as_ref().is_some_and(has_dictionaries)
-        {
-            let what = "the categories stand behind the rows that have them: write a stream (`write_ipc_stream`), or Parquet";
+        if self.is_unprefixed && message.header_as_record_batch().is_some() && self.lacks_dictionaries() {
+            let what = "record batches come before their dictionaries: write a stream (`write_ipc_stream`), or Parquet";
             return Err(self.invalid(ArrowError::NotYetImplemented(what.to_owned())));
         }
         let mut len = check_buffers(&message, body).map_err(|error| error.at(self.message_at))?;
@@ -263,6 +257,13 @@ impl<R: Read> Messages<R> {
         self.within("the content of the table", len, self.left)?;
         self.left -= len;
         Ok(Buffer::from_vec(bytes))
+    }
+
+    /// Whether there are columns with dictionaries, and none of these yet.
+    fn lacks_dictionaries(&self) -> bool {
+        let columns = self.schema.iter().flat_map(Schema::fields);
+        let mut types = columns.map(|column| column.data_type());
+        self.dictionaries.is_empty() && types.any(|of| matches!(of, DataType::Dictionary(..)))
     }
 
     /// The source, after the last batch.
@@ -293,11 +294,6 @@ impl<R: Read> Messages<R> {
         self.offset += len;
         Ok(())
     }
-}
-
-/// Whether values of a type refer to a dictionary.
-fn is_dictionary(of: &DataType) -> bool {
-    matches!(of, DataType::Dictionary(..))
 }
 
 /// Bounds of a description of so many bytes. Tables and strings in it may be used more than once, each of which becomes a copy.
