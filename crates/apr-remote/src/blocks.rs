@@ -11,7 +11,7 @@ mod usage;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -20,6 +20,7 @@ pub(crate) use self::key::Key;
 pub(crate) use self::object::Blocks;
 pub(crate) use self::record::Known;
 pub use self::usage::{CachedObject, Removed};
+use crate::client::is_on;
 use crate::counts::Counters;
 use crate::error::{Error, ErrorKind};
 use crate::hub;
@@ -91,15 +92,6 @@ impl BlockCache {
     #[must_use]
     pub const fn limit(&self) -> u64 {
         self.limit
-    }
-}
-
-/// What a word says; nothing of a folder.
-fn is_on(value: &OsStr) -> Option<bool> {
-    match value.to_str()?.to_ascii_lowercase().as_str() {
-        "1" | "true" | "yes" | "on" => Some(true),
-        "0" | "false" | "no" | "off" => Some(false),
-        _ => None,
     }
 }
 

@@ -5,7 +5,7 @@ use core::error::Error as StdError;
 use core::ops::Range;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _};
 use std::sync::{Mutex, PoisonError};
 
@@ -78,9 +78,7 @@ impl Options {
     ///
     /// [`ErrorKind::Endpoint`] if HF_ENDPOINT is no URL; those of [`BlockCache::from_environment`].
     pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
-        let is_offline = variable("HF_HUB_OFFLINE")
-            .and_then(|value| value.into_string().ok())
-            .is_some_and(|value| ["1", "on", "yes", "true"].contains(&value.to_ascii_lowercase().as_str()));
+        let is_offline = variable("HF_HUB_OFFLINE").is_some_and(|value| is_on(&value) == Some(true));
         Ok(Self {
             plain_http: PlainHttp::default(),
             network: if is_offline { Network::Off } else { Network::On },
@@ -90,6 +88,15 @@ impl Options {
             block_cache: BlockCache::if_asked_for(&variable)?,
             hub: Hub::from_environment(variable)?,
         })
+    }
+}
+
+/// What a word in the environment says; nothing of other values.
+pub(crate) fn is_on(value: &OsStr) -> Option<bool> {
+    match value.to_str()?.to_ascii_lowercase().as_str() {
+        "1" | "on" | "yes" | "true" => Some(true),
+        "0" | "off" | "no" | "false" => Some(false),
+        _ => None,
     }
 }
 

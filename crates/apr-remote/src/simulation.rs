@@ -374,6 +374,27 @@ fn go_through(file: &RemoteFile, version: &[u8], kind: u64) -> Result<(), read_a
     Ok(())
 }
 
+/// Reads the tensors that `state` chooses, all of one version.
+fn read_some(
+    world: &World,
+    versions: &[Arc<Vec<u8>>; 2],
+    seed: u64,
+    mut state: u64,
+) -> Result<(), read_at::Error> {
+    let mut buf = vec![0; 48_000];
+    let file = world.open()?;
+    file.read_exact_at(0, &mut buf[..100])?;
+    let version = versions.iter().find(|table| content(table, 0, 100) == &buf[..100]);
+    let version = version.unwrap_or_else(|| panic!("wrong bytes at the beginning: seed {seed}"));
+    for (offset, len) in tensors(&mut state) {
+        let out = &mut buf[..len];
+        file.read_exact_at(offset, out)?;
+        assert!(content(version, offset, len) == out, "wrong bytes: seed {seed}, offset {offset}");
+    }
+    // Of 20 schedules, one of each kind also sends several requests at once.
+    if seed % 20 < 2 { go_through(&file, version, seed / 20) } else { Ok(()) }
+}
+
 #[test]
 fn random_faults_never_give_wrong_bytes_never_hang_and_never_leak_credentials() {
     let schedules: u64 = std::env::var("APR_REMOTE_SCHEDULES").map_or(2_000, |count| count.parse().unwrap());
@@ -384,26 +405,9 @@ fn random_faults_never_give_wrong_bytes_never_hang_and_never_leak_credentials() 
         let (faulty, faults): (u64, &[Fault]) =
             if seed % 2 == 0 { (1 + seed % 30, &PASSING) } else { (1 + seed % 12, &FAULTS) };
         let world = World::new(&versions, seed, faulty, faults);
-        let mut state = seed ^ 0xABCD;
-        let mut buf = vec![0; 48_000];
-        let mut read = || -> Result<(), read_at::Error> {
-            let file = world.open()?;
-            file.read_exact_at(0, &mut buf[..100])?;
-            let version = versions.iter().find(|table| content(table, 0, 100) == &buf[..100]);
-            let version = version.unwrap_or_else(|| panic!("wrong bytes at the beginning: seed {seed}"));
-            for (offset, len) in tensors(&mut state) {
-                let out = &mut buf[..len];
-                file.read_exact_at(offset, out)?;
-                assert!(content(version, offset, len) == out, "wrong bytes: seed {seed}, offset {offset}");
-            }
-            // Of 20 schedules, one of each kind also sends several requests at once.
-            if seed % 20 < 2 {
-                go_through(&file, version, seed / 20)?;
-            }
-            whole += 1;
-            Ok(())
-        };
-        if let Err(error) = read() {
+        let read = read_some(&world, &versions, seed, seed ^ 0xABCD);
+        whole += u64::from(read.is_ok());
+        if let Err(error) = read {
             refused += 1;
             let error = crate::error::remote_error(&error).expect("an error of ours");
             // A new signed URL may be refused at once, too.
