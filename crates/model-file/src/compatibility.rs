@@ -75,6 +75,8 @@ pub struct Interface {
     pub outputs: Vec<OutputKind>,
     /// The labels of the classes in their order.
     pub classes: Option<Vec<String>>,
+    /// What the labels are: `text`, `integer`, `boolean` or `number`, where all are the same.
+    pub class_type: Option<&'static str>,
     /// Values of a prediction that is a row.
     pub n_columns: Option<usize>,
     /// What is predicted, if the file names it.
@@ -96,7 +98,14 @@ impl Interface {
             Some(Label::Number(number)) => number.to_string(),
             _ => class.to_string(),
         };
+        let class_type = |class| match named.label(class) {
+            Some(Label::Text(_)) => "text",
+            Some(Label::Boolean(_)) => "boolean",
+            Some(Label::Number(_)) => "number",
+            _ => "integer",
+        };
         let accepts = capabilities.accepts();
+        let classes = named.model.class_numbers();
         Self {
             model: named.model.name().to_owned(),
             input: capabilities.input(),
@@ -105,7 +114,12 @@ impl Interface {
             features: named.features.clone(),
             prediction: capabilities.prediction(),
             outputs: OutputKind::ALL.into_iter().filter(|&output| capabilities.supports(output)).collect(),
-            classes: named.model.class_numbers().map(|numbers| numbers.into_iter().map(label).collect()),
+            class_type: classes.as_ref().and_then(|classes| {
+                let mut types = classes.iter().map(|&class| class_type(class));
+                let first = types.next()?;
+                types.all(|other| other == first).then_some(first)
+            }),
+            classes: classes.map(|classes| classes.into_iter().map(label).collect()),
             n_columns: n_columns(named),
             target: named.target.clone(),
             #[cfg(feature = "categories")]
@@ -193,7 +207,8 @@ impl Interface {
             let message = "categories that the new model does not know are refused".to_owned();
             found.breaks("unknown-category", message);
         }
-        let n_features = old.of_features.len().max(other.of_features.len());
+        let n_named = self.features.as_ref().map_or(0, Vec::len);
+        let n_features = old.of_features.len().max(other.of_features.len()).max(n_named);
         for idx in 0..n_features {
             let old = old.of_features.get(idx).map_or(&[][..], Vec::as_slice);
             let name = self.features.as_ref().and_then(|names| names.get(idx));
@@ -252,6 +267,11 @@ impl Interface {
             && old != new
         {
             found.breaks("columns", format!("a prediction has {new} values instead of {old}"));
+        }
+        if let (Some(old), Some(new)) = (self.class_type, new.class_type)
+            && old != new
+        {
+            found.breaks("class-type", format!("a label is of the type {new} instead of {old}"));
         }
         let (Some(old), Some(new)) = (&self.classes, &new.classes) else { return };
         let without = |of: &[String], others: &[String]| -> Vec<String> {
@@ -314,8 +334,26 @@ impl<R: ReadAt> ModelFile<R> {
             Err(error) if matches!(error.kind(), ErrorKind::Model(_)) => Ok(None),
             Err(error) => Err(error),
         };
-        match (model(self.model())?, model(new.model())?) {
-            (Some(old), Some(new)) => found.0.extend(old.differences(&new)),
+        let old = match self.model() {
+            // A payload that nothing here reads: another type of model is another one, of the same type nothing is known.
+            Err(error) if matches!(error.kind(), ErrorKind::ForeignPayload { .. }) => {
+                let [old, new] = [self.declared_model(), new.declared_model()];
+                if old == new {
+                    return Err(error);
+                }
+                let [old, new] = [old, new].map(Option::unwrap_or_default);
+                found.breaks("payload", format!("the model is of the type `{new}` instead of `{old}`"));
+                return Ok(found.0);
+            }
+            old => model(old)?,
+        };
+        match (old, model(new.model())?) {
+            (Some(old), Some(new)) => {
+                found.0.extend(old.differences(&new));
+                if old.input.is_none() {
+                    found.tensors(&before.tensors, &after.tensors);
+                }
+            }
             (Some(_), None) => {
                 found.breaks("no-model", "the new file holds no model that predicts".to_owned());
             }

@@ -30,6 +30,7 @@ fn classification() -> Interface {
         prediction: Some(PredictionKind::Class),
         outputs: vec![OutputKind::Predictions, OutputKind::Probabilities],
         classes: names(&["a", "b", "c"]),
+        class_type: Some("text"),
         target: Some("kind".into()),
         ..regression()
     }
@@ -205,6 +206,8 @@ fn changes_of_classifications() {
                 &[("class-added", Breaks), ("class-removed", Breaks)],
             ),
             (|new| new.classes = None, &[]),
+            (|new| new.class_type = Some("integer"), &[("class-type", Breaks)]),
+            (|new| new.class_type = None, &[]),
             (|new| new.outputs = vec![OutputKind::Predictions], &[("output-removed", Breaks)]),
             (
                 |new| new.outputs = vec![OutputKind::Predictions, OutputKind::DecisionFunction],
@@ -277,6 +280,15 @@ fn changes_of_categories() {
         regression,
         &[(|new| new.categories = of(&["green", "red"], UnknownCategory::Ignore), &[("categories", Breaks)])],
     );
+    // Also of a feature that comes after as many as the new model has.
+    let colour = |new: &mut Interface| {
+        (new.features, new.n_features) = (names(&["size"]), Some(1));
+        new.categories = Some(Categories {
+            of_features: vec![names(&["s", "m"]).unwrap()],
+            unknown: UnknownCategory::Refuse,
+        });
+    };
+    check(regression, &[(colour, &[("feature-removed", BreaksByPosition), ("categories", Breaks)])]);
     let mut refusing = base();
     refusing.categories = of(&["green", "red"], UnknownCategory::Refuse);
     assert!(refusing.differences(&base()).is_empty());
