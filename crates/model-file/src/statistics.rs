@@ -202,20 +202,26 @@ macro_rules! scan_integers {
 struct Codes<K> {
     /// Of a code; it is its own inverse.
     key: K,
-    /// The first and the last key of a zero.
-    zeros: (i8, i8),
-    /// The key behind that of the greatest finite value, if other values follow.
+    /// The key of zero, of integers.
+    zero: i8,
+    /// The key behind that of the greatest finite value, of floats.
     end: Option<i8>,
 }
+
+/// Codes that are looked at together.
+const LANES: usize = 32;
+// A lane counts up to the number of rows.
+const _: () = assert!(BLOCK / LANES < 256);
 
 impl<K: Fn(u8) -> i8> Codes<K> {
     /// The least and the greatest key, and the number of zeros, of at most [`BLOCK`] codes.
     #[inline(always)]
     fn extremes(&self, block: &[u8]) -> (i8, i8, u64) {
-        const LANES: usize = 32;
-        // A lane counts up to the number of rows.
-        const { assert!(BLOCK / LANES < 256) };
-        let (first, last) = self.zeros;
+        if self.end.is_some() { float_extremes(block) } else { self.integer_extremes(block) }
+    }
+
+    #[inline(always)]
+    fn integer_extremes(&self, block: &[u8]) -> (i8, i8, u64) {
         let (mut low, mut high, mut zeros) = ([i8::MAX; LANES], [i8::MIN; LANES], [0_u8; LANES]);
         let (rows, rest) = block.as_chunks::<LANES>();
         for row in rows {
@@ -223,7 +229,7 @@ impl<K: Fn(u8) -> i8> Codes<K> {
                 let key = (self.key)(row[lane]);
                 low[lane] = low[lane].min(key);
                 high[lane] = high[lane].max(key);
-                zeros[lane] += u8::from(first <= key && key <= last);
+                zeros[lane] += u8::from(key == self.zero);
             }
         }
         let zeros = zeros.into_iter().map(u64::from).sum::<u64>();
@@ -231,9 +237,38 @@ impl<K: Fn(u8) -> i8> Codes<K> {
         let high = high.into_iter().fold(i8::MIN, i8::max);
         rest.iter().fold((low, high, zeros), |(low, high, zeros), &code| {
             let key = (self.key)(code);
-            (low.min(key), high.max(key), zeros + u64::from(first <= key && key <= last))
+            (low.min(key), high.max(key), zeros + u64::from(key == self.zero))
         })
     }
+}
+
+/// The same of floats, which are sign and magnitude. Without their keys: as integers without sign, the greatest code is the least negative
+/// value, if there is one, and the least code otherwise the least positive one; as integers with a sign, likewise of the greatest value.
+#[inline(always)]
+fn float_extremes(block: &[u8]) -> (i8, i8, u64) {
+    let (mut least, mut most) = ([u8::MAX; LANES], [0; LANES]);
+    let (mut low, mut high, mut zeros) = ([i8::MAX; LANES], [i8::MIN; LANES], [0_u8; LANES]);
+    let mut add = |lane: usize, code: u8| {
+        least[lane] = least[lane].min(code);
+        most[lane] = most[lane].max(code);
+        low[lane] = low[lane].min(code as i8);
+        high[lane] = high[lane].max(code as i8);
+        zeros[lane] += u8::from(code & 0x7f == 0);
+    };
+    let (rows, rest) = block.as_chunks::<LANES>();
+    for row in rows {
+        for lane in 0..LANES {
+            add(lane, row[lane]);
+        }
+    }
+    rest.iter().enumerate().for_each(|(lane, &code)| add(lane, code));
+    let least = least.into_iter().fold(u8::MAX, u8::min) as i8;
+    let most = most.into_iter().fold(0, u8::max) as i8;
+    let low = low.into_iter().fold(i8::MAX, i8::min);
+    let high = high.into_iter().fold(i8::MIN, i8::max);
+    let key = |code: i8| key!(i8, code);
+    let ends = (if most < 0 { most } else { least }, if high < 0 { low } else { high });
+    (key(ends.0), key(ends.1), zeros.into_iter().map(u64::from).sum())
 }
 
 impl Scan {
@@ -265,14 +300,14 @@ impl Scan {
             }
             Dtype::F16 => scan_floats!(self, bytes, u16, i16, 0x7c00, 1 << 10, extremes_16::<0x7c00, 0x400>),
             Dtype::Bf16 => scan_floats!(self, bytes, u16, i16, 0x7f80, 1 << 7, extremes_16::<0x7f80, 0x80>),
-            Dtype::I8 => self.scan_codes(bytes, &Codes { key: |code| code as i8, zeros: (0, 0), end: None }),
+            Dtype::I8 => self.scan_codes(bytes, &Codes { key: |code| code as i8, zero: 0, end: None }),
             Dtype::U8 => {
                 let key = |code| (code ^ 0x80) as i8;
-                self.scan_codes(bytes, &Codes { key, zeros: (i8::MIN, i8::MIN), end: None })
+                self.scan_codes(bytes, &Codes { key, zero: i8::MIN, end: None })
             }
             Dtype::F8E4M3 | Dtype::F8E5M2 => {
                 let end = Some(if self.dtype == Dtype::F8E4M3 { 0x7f } else { 0x7c });
-                self.scan_codes(bytes, &Codes { key: |code| key!(i8, code as i8), zeros: (-1, 0), end })
+                self.scan_codes(bytes, &Codes { key: |code| key!(i8, code as i8), zero: 0, end })
             }
             Dtype::I16 => scan_integers!(self, bytes, i16, u16),
             Dtype::U16 => scan_integers!(self, bytes, u16, u16),
@@ -509,6 +544,23 @@ mod tests {
                 halves.1.add(&bytes[..len / 48 * 24]);
                 halves.0.merge(&halves.1);
                 assert_eq!(halves.0.finish(), found, "{dtype} {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn signs_of_all_pairs_of_codes_are_told_apart() {
+        for dtype in [Dtype::F8E4M3, Dtype::F8E5M2, Dtype::I8, Dtype::U8] {
+            for pair in 0..=u16::MAX {
+                let bytes = pair.to_le_bytes();
+                let found = scan(dtype, &bytes);
+                let (nan, infinite, zeros, range) = expected(dtype, &bytes);
+                assert_eq!(
+                    (found.nan, found.infinite, found.zeros),
+                    (nan, infinite, zeros),
+                    "{dtype} {pair}"
+                );
+                assert_eq!(found.range, range, "{dtype} {pair}");
             }
         }
     }
