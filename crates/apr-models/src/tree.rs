@@ -44,6 +44,9 @@ pub enum TreeNode<L> {
     },
 }
 
+/// Most classes of a tree. Labels and probabilities have a place for each class up to the greatest, and a leaf may name any.
+const MAX_CLASSES: usize = 1 << 20;
+
 /// The value of a leaf in four bytes.
 pub(crate) trait Leaf: Copy {
     fn to_bits(self) -> Option<u32>;
@@ -66,8 +69,9 @@ pub(crate) enum LeafKind {
 pub(crate) struct LeafBits(u64);
 
 impl LeafBits {
+    /// One beyond [`MAX_CLASSES`] has no bits.
     fn class(class: usize) -> Self {
-        Self(class as u64)
+        Self(class.to_bits().map_or(u64::MAX, u64::from))
     }
 
     fn value(value: f32) -> Self {
@@ -92,7 +96,7 @@ impl Leaf for LeafBits {
 
 impl Leaf for usize {
     fn to_bits(self) -> Option<u32> {
-        u32::try_from(self).ok()
+        (self < MAX_CLASSES).then_some(self as u32)
     }
 
     fn from_bits(bits: u32) -> Self {
@@ -446,6 +450,9 @@ mod tests {
             assert_eq!(Tree::from_nodes(nodes).expect_err("not a tree").code(), "am-part", "{nodes:?}");
         }
         assert!(Tree::from_nodes(&[leaf(usize::MAX)]).is_err());
+        // A few bytes do not make gigabytes of labels.
+        assert!(Tree::from_nodes(&[leaf(MAX_CLASSES)]).is_err());
+        assert!(Tree::from_nodes(&[leaf(MAX_CLASSES - 1)]).is_ok());
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub(crate) fn read(input: &mut PayloadReader<'_>, says: LeafKind) -> Result<Tree
             let n_samples = input.usize()?;
             let impurity = if measured { input.f32()? } else { 0.0 };
             if tree.push_leaf(value, n_samples, impurity).is_none() {
-                return Err(input.invalid("class or node of a tree beyond 2^32 - 2"));
+                return Err(input.invalid("class of a tree beyond 2^20 - 1, or node beyond 2^32 - 2"));
             }
             match open.pop() {
                 Some(parent) => tree.attach_right(parent as usize),
