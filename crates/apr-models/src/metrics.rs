@@ -58,7 +58,7 @@ pub struct ClassificationMetrics {
     pub n_samples: usize,
     /// Fraction of samples whose class was found.
     pub accuracy: f64,
-    /// Mean of the F1 scores of all classes.
+    /// Mean of the F1 scores of the classes that are expected or found in some sample.
     pub f1_macro: f64,
     /// Mean negative logarithm of the probability given to the expected class, at least 2^-52 and at most 1 - 2^-52; `None` without
     /// probabilities.
@@ -170,12 +170,16 @@ impl ClassificationScorer {
             }
         };
         let classes: Vec<ClassMetrics> = (0..n_classes).map(class).collect();
+        // A class that is neither expected nor found has no score, and does not lower the mean.
+        let occurs =
+            |class: &usize| (0..n_classes).any(|other| count(*class, other) + count(other, *class) > 0);
+        let n_occurring = (0..n_classes).filter(occurs).count();
         let right = (0..n_classes).map(|class| count(class, class)).sum();
         let has_losses = self.given == Given::Probabilities && n_samples > 0;
         ClassificationMetrics {
             n_samples,
             accuracy: share(right, n_samples as u64),
-            f1_macro: classes.iter().map(|class| class.f1).sum::<f64>() / n_classes.max(1) as f64,
+            f1_macro: classes.iter().map(|class| class.f1).sum::<f64>() / n_occurring.max(1) as f64,
             log_loss: has_losses.then(|| self.log_loss / n_samples as f64),
             roc_auc: self.roc_auc(),
             classes,
@@ -339,6 +343,15 @@ mod tests {
         for (class, value) in metrics.classes.iter().zip([0.5, 2.0 / 3.0, 2.0 / 3.0]) {
             assert_eq!((class.precision, class.recall, class.f1), (value, value, value));
         }
+    }
+
+    /// `f1_score(average="macro")` takes the labels that occur.
+    #[test]
+    fn classes_that_do_not_occur_do_not_lower_the_mean() {
+        let mut scorer = ClassificationScorer::new(5);
+        scorer.add(&[0, 1, 3, 1], &[0, 1, 1, 1], ClassScores::None).unwrap();
+        assert!(close(Some(scorer.metrics().f1_macro), 0.6));
+        assert_eq!(ClassificationScorer::new(2).metrics().f1_macro, 0.0);
     }
 
     #[test]
