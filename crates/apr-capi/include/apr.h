@@ -87,7 +87,7 @@ typedef struct apr_options {
 
 // A tensor. Its pointers are valid until the file is closed.
 typedef struct apr_tensor {
-  // The name in UTF-8, ended by a zero byte.
+  // The name in UTF-8, ended by a zero byte; it may contain others.
   const char *name;
   // Bytes of the name, without that zero byte.
   size_t name_len;
@@ -99,7 +99,7 @@ typedef struct apr_tensor {
   const uint64_t *shape;
   // Bytes of the data.
   uint64_t byte_len;
-  // Offset of the data in the file, or `UINT64_MAX` if they are not stored as they are.
+  // Offset of the data in the file, or `UINT64_MAX` if they are not stored there as they are, as in sealed files and sets of shards.
   uint64_t file_offset;
 } apr_tensor;
 
@@ -133,7 +133,7 @@ extern "C" {
 const char *apr_version(void);
 
 // Writes why the last failed call of this thread failed to `error`, whose texts are valid until another call of this thread
-// fails. Returns false, and writes nothing, if no call failed yet.
+// fails or the thread ends. Returns false, and writes nothing, if no call failed yet.
 //
 // `error` is null or points to memory for an `apr_error`.
 bool apr_last_error(struct apr_error *error);

@@ -139,7 +139,7 @@ pub extern "C" fn apr_version() -> *const c_char {
 }
 
 /// Writes why the last failed call of this thread failed to `error`, whose texts are valid until another call of this thread
-/// fails. Returns false, and writes nothing, if no call failed yet.
+/// fails or the thread ends. Returns false, and writes nothing, if no call failed yet.
 ///
 /// # Safety
 ///
@@ -311,8 +311,8 @@ pub unsafe extern "C" fn apr_tensor_at(
         let tensors = unsafe { at(file)? }.0.tensors()?;
         let found = tensors.get(index).ok_or_else(|| usage("no tensor has this index"))?;
         let described = apr_tensor {
-            name: found.name.as_ptr(),
-            name_len: found.name_len,
+            name: found.name.as_ptr().cast(),
+            name_len: found.name().len(),
             dtype: found.dtype.as_ptr(),
             rank: found.shape.len(),
             shape: found.shape.as_ptr(),

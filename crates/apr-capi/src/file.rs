@@ -18,16 +18,14 @@ pub struct File {
     format: CString,
     description: OnceLock<CString>,
     tensors: OnceLock<Vec<TensorInfo>>,
-    names: OnceLock<HashMap<CString, usize>>,
+    names: OnceLock<HashMap<Vec<u8>, usize>>,
 }
 
 /// One tensor, as C sees it.
 #[derive(Debug)]
 pub struct TensorInfo {
-    /// The name, and a zero byte.
-    pub name: CString,
-    /// Bytes of the name: more than those before the first zero byte if the name contains one.
-    pub name_len: usize,
+    /// The name as it is, which may contain zero bytes, and a zero byte.
+    pub name: Vec<u8>,
     /// Name of the type, for example `F32`.
     pub dtype: CString,
     /// Dimensions, the slowest first.
@@ -63,9 +61,8 @@ impl File {
     pub fn open(path: &Path, options: &Options<'_>) -> Result<Self, Failure> {
         let keys = options.keys()?;
         let file = ModelFile::open(path, &keys.open_options(options))?;
-        let file = Self::new(Opened::File(file));
-        keys.refuse_for(&file.model_format())?;
-        Ok(file)
+        keys.refuse_for(&file)?;
+        Ok(Self::new(Opened::File(file)))
     }
 
     /// Opens the bytes of a file.
@@ -76,9 +73,8 @@ impl File {
     pub fn from_bytes(bytes: &'static [u8], options: &Options<'_>) -> Result<Self, Failure> {
         let keys = options.keys()?;
         let file = ModelFile::from_bytes(bytes, &keys.open_options(options))?;
-        let file = Self::new(Opened::Memory(file));
-        keys.refuse_for(&file.model_format())?;
-        Ok(file)
+        keys.refuse_for(&file)?;
+        Ok(Self::new(Opened::Memory(file)))
     }
 
     fn new(opened: Opened) -> Self {
@@ -94,10 +90,6 @@ impl File {
 
     fn opened(&self) -> MutexGuard<'_, Opened> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn model_format(&self) -> model_file::ModelFormat {
-        with_file!(self.opened(), file => file.format())
     }
 
     /// Name of the format.
@@ -133,7 +125,7 @@ impl File {
                 let text = "the tensors of a sealed file need a key: set identity, password or verify_key";
                 return Err(usage(text));
             }
-            file.tensors()?.iter().map(TensorInfo::new).collect()
+            file.tensors()?.iter().map(|tensor| TensorInfo::new(tensor, file.is_sealed())).collect()
         });
         Ok(self.tensors.get_or_init(|| listed))
     }
@@ -146,9 +138,9 @@ impl File {
     pub fn find(&self, name: &str) -> Result<usize, Failure> {
         let tensors = self.tensors()?;
         let names = self.names.get_or_init(|| {
-            tensors.iter().enumerate().map(|(index, tensor)| (tensor.name.clone(), index)).collect()
+            tensors.iter().enumerate().map(|(index, tensor)| (tensor.name().to_owned(), index)).collect()
         });
-        if let Some(&index) = names.get(&terminated(name)) {
+        if let Some(&index) = names.get(name.as_bytes()) {
             return Ok(index);
         }
         with_file!(self.opened(), file => file.tensor(name).map(drop))?;
@@ -218,15 +210,24 @@ impl File {
 }
 
 impl TensorInfo {
-    fn new(tensor: &Tensor<'_>) -> Self {
+    fn new(tensor: &Tensor<'_>, is_sealed: bool) -> Self {
+        let mut name = tensor.name().as_bytes().to_vec();
+        name.push(0);
+        // An offset in the content of a sealed file, or in a shard that is not named here, is none in the file.
+        let is_in_file = !is_sealed && tensor.shard().is_none();
         Self {
-            name: terminated(tensor.name()),
-            name_len: tensor.name().len(),
+            name,
             dtype: terminated(tensor.dtype().name()),
             shape: tensor.shape().iter().map(|&dim| dim as u64).collect(),
             byte_len: tensor.byte_len(),
-            file_offset: tensor.file_offset(),
+            file_offset: tensor.file_offset().filter(|_| is_in_file),
         }
+    }
+
+    /// The name without the zero byte at its end.
+    #[must_use]
+    pub fn name(&self) -> &[u8] {
+        self.name.split_last().map_or(&[], |(_, name)| name)
     }
 }
 

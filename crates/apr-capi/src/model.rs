@@ -74,6 +74,15 @@ impl Model {
         if n_rows == 0 && self.supports(output) {
             return Ok(Table { n_columns: 0, values: Vec::new() });
         }
+        // Before anything is allocated for so many rows.
+        let n_features = self.named.model.capabilities().n_features();
+        let fits = match n_features {
+            Some(n_features) => n_rows.checked_mul(n_features) == Some(rows.len()),
+            None => rows.len() >= n_rows,
+        };
+        if !fits {
+            return Err(usage("the rows do not have as many values as the model has features"));
+        }
         let narrow;
         let samples = match self.named.model.capabilities().input() {
             Some(InputKind::F32) => {

@@ -4,7 +4,8 @@ use apr_container::ErrorKind;
 use apr_crypto::{
     Access, AnyPublicKey, AnySecretKey, Argon2Limits, Password, RecipientSecret, Trusted, TrustedKeys,
 };
-use model_file::{ModelFormat, OpenOptions, ReadOptions};
+use model_file::{ModelFile, ModelFormat, OpenOptions, ReadOptions};
+use read_at::ReadAt;
 
 use crate::failure::{Failure, usage};
 
@@ -88,9 +89,9 @@ impl Keys {
         }
     }
 
-    /// Refuses a format without signatures and encryption if either is required.
-    pub(crate) fn refuse_for(&self, format: &ModelFormat) -> Result<(), Failure> {
-        if matches!(format, ModelFormat::AprV1 | ModelFormat::Sealed) {
+    /// Refuses a file of a format without signatures and encryption if either is required.
+    pub(crate) fn refuse_for<R: ReadAt>(&self, file: &ModelFile<R>) -> Result<(), Failure> {
+        if file.is_sealed() || file.format() == ModelFormat::AprV1 {
             return Ok(());
         }
         let kind = match (&self.identity, &self.trusted) {

@@ -49,7 +49,7 @@ pub struct apr_error {
 #[repr(C)]
 #[derive(Debug)]
 pub struct apr_tensor {
-    /// The name in UTF-8, ended by a zero byte.
+    /// The name in UTF-8, ended by a zero byte; it may contain others.
     pub name: *const c_char,
     /// Bytes of the name, without that zero byte.
     pub name_len: usize,
@@ -61,7 +61,7 @@ pub struct apr_tensor {
     pub shape: *const u64,
     /// Bytes of the data.
     pub byte_len: u64,
-    /// Offset of the data in the file, or `UINT64_MAX` if they are not stored as they are.
+    /// Offset of the data in the file, or `UINT64_MAX` if they are not stored there as they are, as in sealed files and sets of shards.
     pub file_offset: u64,
 }
 
