@@ -350,6 +350,8 @@ const GROUPS: &[Group] = &[
     ),
     // Arrays of NumPy.
     group("numpy", &["ndarray", "matrix", "recarray", "record"], CONSTANT),
+    // The name since NumPy 2.0.
+    group("numpy.rec", &["recarray"], CONSTANT),
     group("numpy.matrixlib.defmatrix", &["matrix"], CONSTANT),
     group("numpy", &["dtype"], Use::Container(Arguments::Dtype)),
     group("numpy._core.multiarray", &["_reconstruct"], Use::Container(Arguments::Reconstruct)),

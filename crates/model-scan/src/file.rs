@@ -122,6 +122,35 @@ impl FileReport {
         }
     }
 
+    /// Adds that the file was not read, if its name is that of a model: of content that no reader of models knows.
+    pub fn add_unknown(&mut self, name: &str) {
+        const MODELS: [&str; 16] = [
+            "ckpt",
+            "gguf",
+            "h5",
+            "hdf5",
+            "joblib",
+            "keras",
+            "npy",
+            "npz",
+            "onnx",
+            "pickle",
+            "pkl",
+            "pt",
+            "pt2",
+            "pth",
+            "safetensors",
+            "tflite",
+        ];
+        let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+        let is_model = ending.is_some_and(|ending| MODELS.contains(&&*ending));
+        if is_model && self.format == Format::Other && self.verdict() == Verdict::Safe {
+            let problem =
+                Problem::Unopened { reason: "the content is of no format that the name stands for" };
+            self.remarks.push(Remark { path: String::new(), offset: 0, problem });
+        }
+    }
+
     /// The worst of all findings.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
@@ -237,6 +266,10 @@ impl Files<'_> {
         if let Some((_, reason)) = UNREAD.iter().find(|(magic, _)| start.starts_with(magic)) {
             self.unopened(path, reason);
             return Ok(Format::Compressed);
+        }
+        // An archive may follow.
+        if start.starts_with(b"\x7fELF") {
+            self.unopened(path, "an executable or a library");
         }
         // Frames that zstd and lz4 skip, or a pickle that begins as one.
         if matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]) {

@@ -96,7 +96,14 @@ fn exit_codes_are_those_of_the_worst_file() {
     sandbox.write("models/plain.pkl", PLAIN);
     sandbox.write("models/README.md", b"# A model\n");
     assert_eq!(sandbox.run(&["scan", "models"]).exit, 0);
-    assert_eq!(sandbox.run(&["scan", "models", "missing"]).exit, 5);
+    let ran = sandbox.run(&["scan", "models", "missing"]);
+    assert!(
+        ran.exit == 5 && ran.stderr.contains("1 not read") && !ran.stderr.contains("all safe"),
+        "{ran:?}"
+    );
+    sandbox.write("models/broken.safetensors", &[0xff; 64]);
+    assert_eq!(sandbox.run(&["scan", "models"]).exit, 4);
+    fs::remove_file(sandbox.path("models/broken.safetensors")).unwrap();
     sandbox.write("models/.hidden/unknown", UNKNOWN);
     assert_eq!(
         sandbox.run(&["scan", "models", "missing"]).exit,

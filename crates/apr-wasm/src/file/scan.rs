@@ -26,7 +26,10 @@ impl OpenFile {
             .map_err(Outcome::from)
             .and_then(|kind| Ok((kind, model_scan::scan_named(&**pages, path, &options)?)));
         self.need_missing()?;
-        let (kind, report) = scanned?;
+        let (kind, mut report) = scanned?;
+        if bytes > 0 && kind.name().is_none() {
+            report.add_unknown(path);
+        }
         let (format, _) = report.format_of(bytes, kind.name().map(|name| (name, kind.title())));
         let row = ScanRow::from(FileRow::new(path.into(), format, bytes, &report));
         // Strings and numbers, which always have a JSON text.

@@ -126,5 +126,13 @@ fn names_of_files_tell_code_and_templates() {
         assert_eq!(judged(name, &vec![b'x'; (1 << 20) + 1]).1, "sc-unopened", "too long to be judged");
     }
     assert_eq!(judged("model.txt", b"x = 1\n"), (safe, String::new(), "unknown"));
+    assert_eq!(judged("libop.so", b"\x7fELF\x02\x01").1, "sc-unopened");
+    let unknown = |name, bytes: &[u8]| {
+        let mut report = scan_named(bytes, name, &Options::DEFAULT).expect("a report");
+        report.add_unknown(name);
+        report.verdict()
+    };
+    assert_eq!((unknown("a.PT", b"\xfe\xff"), unknown("a.bin", b"\xfe\xff")), (suspicious, safe));
+    assert_eq!((unknown("a.pkl", b"N."), unknown("a.pkl", b"cos\nsystem\n.")), (safe, Verdict::Dangerous));
     assert_eq!(Problem::ChatTemplate {}.verdict(), safe);
 }

@@ -26,10 +26,10 @@ pub(super) fn text(scan: &Scan, console: &mut Console) -> Result<(), Failure> {
     let worst: String = worst.map(|(count, word)| format!(", {count} {word}")).collect();
     let known = scan.files.iter().filter(|file| file.is_known).count();
     let known = if known > 0 { format!(", {known} in the baseline") } else { String::new() };
+    let files = plural(scan.files.len() as u64, "file");
+    let safe = if worst.is_empty() && scan.unread.is_empty() { ", all safe" } else { "" };
     let unread = scan.unread.len();
     let unread = if unread > 0 { format!(", {unread} not read") } else { String::new() };
-    let files = plural(scan.files.len() as u64, "file");
-    let safe = if worst.is_empty() { ", all safe" } else { "" };
     console.note(format_args!("{files} scanned{safe}{worst}{known}{unread}{}", console.took()));
     Ok(())
 }
