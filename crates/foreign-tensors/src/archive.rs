@@ -22,7 +22,13 @@ pub(crate) fn open(file: &dyn ReadAt) -> Result<(Archive<&dyn ReadAt>, Vec<Findi
     let (archive, mut findings) = Archive::open(file, &Limits::DEFAULT)?;
     let is_name = |finding: &Finding| finding.problem == Problem::Name {};
     if let Some(finding) = findings.iter().find(|finding| !is_name(finding)) {
-        let error = Error::from(ErrorKind::Archive { problem: finding.problem }).at(finding.offset);
+        let error = match finding.problem {
+            Problem::Method { .. } => {
+                Error::unsupported("compression of an archive's members by another method than deflate")
+            }
+            problem => ErrorKind::Archive { problem }.into(),
+        };
+        let error = error.at(finding.offset);
         let entry = finding.entry.and_then(|idx| archive.entries().get(idx));
         return Err(match entry {
             Some(entry) => error.of(Subject::entry(entry.name())),

@@ -40,6 +40,24 @@ fn fit(name: &str, facts: &Value, found: &Rows) -> bool {
     is_open || [&listed, &both].contains(&&without) || (!other.is_empty() && without == other)
 }
 
+/// Types that NumPy has and no format of tensors.
+#[test]
+fn complex_numbers_of_128_bits_go_back_to_numpy() {
+    let sandbox = Sandbox::empty();
+    let header = "{'descr': '<c16', 'fortran_order': False, 'shape': (2,), }";
+    let mut bytes = b"\x93NUMPY\x01\0v\0".to_vec();
+    bytes.extend(format!("{header:<117}\n").bytes());
+    bytes.extend([1.0_f64, -2.0, 0.5, f64::INFINITY].iter().flat_map(|part| part.to_le_bytes()));
+    sandbox.write("complex.npy", &bytes);
+    for output in ["same.npy", "all.npz"] {
+        let ran = sandbox.run(&["convert", "complex.npy", output]);
+        assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    }
+    assert_eq!(sandbox.read("same.npy"), bytes);
+    assert!(sandbox.read("all.npz").windows(bytes.len()).any(|part| part == bytes));
+    assert_eq!(sandbox.run(&["convert", "complex.npy", "no.safetensors"]).exit, 6);
+}
+
 #[test]
 fn every_vector_is_read_as_its_sidecar_says() {
     let sandbox = Sandbox::empty();

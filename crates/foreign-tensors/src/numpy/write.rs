@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::iter;
 
-use tensor_dtype::Dtype;
+use tensor_dtype::{Dtype, TensorType};
 
 /// Data begins at a multiple of this.
 const ALIGNMENT: usize = 64;
@@ -18,8 +18,12 @@ const MAX_V1: usize = u16::MAX as usize;
 
 /// What precedes the elements of an array in a `.npy` file: row-major, little-endian. `None` if NumPy does not have the type.
 #[must_use]
-pub fn header(dtype: Dtype, shape: &[usize]) -> Option<Vec<u8>> {
-    let descr = descr(dtype)?;
+pub fn header(dtype: impl Into<TensorType>, shape: &[usize]) -> Option<Vec<u8>> {
+    let descr = match dtype.into() {
+        TensorType::Known(dtype) => descr(dtype)?,
+        TensorType::Other("C128") => "<c16",
+        _ => return None,
+    };
     let dims = match shape {
         [dim] => format!("({dim},)"),
         dims => format!("({})", dims.iter().map(ToString::to_string).collect::<Vec<String>>().join(", ")),

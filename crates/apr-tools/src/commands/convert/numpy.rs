@@ -76,9 +76,12 @@ pub(super) fn write_arrays<'n, 'm: 'n>(
 
 fn array<'m>(name: &str, tensor: Tensor<'m>) -> Result<Array<'m>, Failure> {
     let refused = |what: String| Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()));
-    tensor.check_type()?;
     let dtype = tensor.dtype();
-    let header = dtype.element().and_then(|element| numpy::header(element, tensor.shape()));
+    let header = numpy::header(dtype, tensor.shape());
+    // Of the types that no format of tensors has, NumPy has some.
+    if header.is_none() || dtype.known().is_some() {
+        tensor.check_type()?;
+    }
     let header = header.ok_or_else(|| {
         let failure = refused(format!("NumPy has no element type {dtype}"));
         failure.help(match dtype.element() {
