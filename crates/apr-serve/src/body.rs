@@ -30,6 +30,13 @@ impl Answer {
     }
 }
 
+/// Bytes that others share: they are in memory anyway.
+impl From<Bytes> for Answer {
+    fn from(bytes: Bytes) -> Self {
+        Self { bytes, reserved: None }
+    }
+}
+
 impl From<Vec<u8>> for Answer {
     fn from(bytes: Vec<u8>) -> Self {
         Self { bytes: bytes.into(), reserved: None }

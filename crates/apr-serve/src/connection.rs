@@ -211,9 +211,12 @@ async fn finish(link: &Link, mut reader: OwnedReadHalf, end: &End) {
     if matches!(end, End::Broken | End::Late(Phase::Answered)) {
         return;
     }
+    let request_time = link.worker.shared.options.request_time;
+    if !matches!(timeout(request_time, poll_fn(|cx| link.poll_flush(cx))).await, Ok(Ok(()))) {
+        return;
+    }
+    link.enter(Phase::Last);
     let stopped = async {
-        poll_fn(|cx| link.poll_flush(cx)).await?;
-        link.enter(Phase::Last);
         poll_fn(|cx| Pin::new(&mut link.out().stream).poll_shutdown(cx)).await?;
         let (mut scratch, mut left) = (vec![0; READ_LEN], LINGER_LEN);
         while left > 0 {
@@ -226,7 +229,5 @@ async fn finish(link: &Link, mut reader: OwnedReadHalf, end: &End) {
         }
         io::Result::Ok(())
     };
-    let grace =
-        if link.out().bytes.is_empty() { LINGER_TIME } else { link.worker.shared.options.request_time };
-    let _ = timeout(grace, stopped).await;
+    let _ = timeout(LINGER_TIME, stopped).await;
 }

@@ -275,16 +275,23 @@ pub(crate) fn ask_of<'v>(
             "the query parameters are ?proba=true and ?columns=N",
         )
     };
+    let twice = |part: &str| {
+        let what = format_args!("`{part}`, but that was given before").to_string();
+        let help = "give ?proba once, and the columns as ?columns=N or in the header apr-columns";
+        Refusal::new(StatusCode::BAD_REQUEST, "sv-query", what, help)
+    };
     for part in query.split('&').filter(|part| !part.is_empty()) {
         match part.split_once('=') {
-            Some(("proba", value)) if output.is_none() => {
+            Some(("proba", _)) if output.is_some() => return Err(twice(part)),
+            Some(("columns", _)) if n_columns.is_some() => return Err(twice(part)),
+            Some(("proba", value)) => {
                 output = Some(match value {
                     "true" | "1" => OutputKind::Probabilities,
                     "false" | "0" => OutputKind::Predictions,
                     _ => return Err(unknown(part)),
                 });
             }
-            Some(("columns", value)) if n_columns.is_none() => {
+            Some(("columns", value)) => {
                 n_columns = Some(number(value).ok_or_else(|| unknown(part))?);
             }
             _ => return Err(unknown(part)),

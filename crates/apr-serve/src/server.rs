@@ -169,8 +169,31 @@ impl Server {
             }
             if let Some(watch) = &mut watch {
                 let now = reload.swap(false, Ordering::Relaxed) || signal == Some(Signal::Reload);
-                if if now { watch.look() } else { watch.has_changed() } {
-                    replace(&shared, watch, &mut load, &mut report);
+                if if now { watch.look_again() } else { watch.has_changed() } {
+                    let is_loaded = AtomicBool::new(false);
+                    let stops = thread::scope(|scope| {
+                        // A model may take long to load: a server that is to stop must not wait for it.
+                        let stops = scope.spawn(|| {
+                            while !is_loaded.load(Ordering::Relaxed) {
+                                let signal = runtime.block_on(signals.next());
+                                if stop.load(Ordering::Relaxed) || signal == Some(Signal::Stop) {
+                                    shared.drain();
+                                    return true;
+                                }
+                                if signal == Some(Signal::Reload) {
+                                    reload.store(true, Ordering::Relaxed);
+                                }
+                            }
+                            false
+                        });
+                        let is_taken = replace(&shared, watch, &mut load, &mut report);
+                        watch.set_refused(!is_taken);
+                        is_loaded.store(true, Ordering::Relaxed);
+                        stops.join().unwrap_or(false)
+                    });
+                    if stops {
+                        break;
+                    }
                 }
             }
         }
@@ -211,21 +234,21 @@ fn start(shared: &Arc<Shared>, listener: &TcpListener) -> Result<Vec<JoinHandle<
     })
 }
 
-/// Loads the changed file, and replaces the model if it is valid.
+/// Loads the changed file, and replaces the model if it is valid: whether it was.
 fn replace<E>(
     shared: &Shared,
     watch: &mut Watch,
     load: &mut impl FnMut() -> Result<Model, Option<E>>,
     report: &mut impl FnMut(Event<'_, E>),
-) {
+) -> bool {
     let model = match load() {
         // The loaded file must be the one that was detected; otherwise the next check finds the change.
-        Ok(_) if !watch.is_as_seen() => return,
+        Ok(_) if !watch.is_as_seen() => return true,
         Ok(model) => model,
         Err(error) => {
             shared.rare.reload_failed();
             error.into_iter().for_each(|error| report(Event::NotLoaded(error)));
-            return;
+            return false;
         }
     };
     let served = shared.slot.current();
@@ -233,7 +256,7 @@ fn replace<E>(
         shared.rare.reload_failed();
         shared.rare.error("sv-shape");
         report(Event::OtherShape { expected: served.model.taken(), found: model.taken() });
-        return;
+        return false;
     }
     if watch.succession == Succession::Newer
         && let Err(rollback) = Rollback::check(&served.model, &model)
@@ -241,13 +264,14 @@ fn replace<E>(
         shared.rare.reload_failed();
         shared.rare.error("sv-rollback");
         report(Event::RolledBack(rollback));
-        return;
+        return false;
     }
     shared.slot.replace(model);
     shared.rare.reloaded();
     // This thread lets go of the old one, too.
     let served = shared.slot.current();
     report(Event::Reloaded { model: &served.model, load_count: served.load_count });
+    true
 }
 
 /// The action of a signal.

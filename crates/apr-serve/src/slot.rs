@@ -4,8 +4,10 @@ use alloc::sync::Arc;
 use core::cell::RefCell;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use hyper::body::Bytes;
 
 use crate::model::Model;
 use crate::write;
@@ -27,6 +29,8 @@ pub(crate) struct Served {
     pub(crate) tag: String,
     /// Seconds since 1970.
     pub(crate) loaded_at: u64,
+    /// `GET /model`: made once, because clients may read slowly.
+    json: OnceLock<Bytes>,
     /// Rows that take about as long as [`PIECE_TIME`].
     rows_at_once: AtomicUsize,
 }
@@ -35,7 +39,14 @@ impl Served {
     fn new(model: Model, load_count: u64) -> Self {
         let tag = model.tag(load_count);
         let loaded_at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Self { model, load_count, tag, loaded_at, rows_at_once: AtomicUsize::new(FIRST_PIECE) }
+        Self {
+            model,
+            load_count,
+            tag,
+            loaded_at,
+            json: OnceLock::new(),
+            rows_at_once: AtomicUsize::new(FIRST_PIECE),
+        }
     }
 
     /// How many rows to do at once.
@@ -52,7 +63,11 @@ impl Served {
     }
 
     /// `GET /model`.
-    pub(crate) fn to_json(&self) -> Vec<u8> {
+    pub(crate) fn to_json(&self) -> Bytes {
+        self.json.get_or_init(|| self.made_json().into()).clone()
+    }
+
+    fn made_json(&self) -> Vec<u8> {
         let mut out = b"{\"schema\":\"apr.serve.model/1\",\"model\":".to_vec();
         write::string(&self.tag, &mut out);
         out.extend_from_slice(b",\"generation\":");

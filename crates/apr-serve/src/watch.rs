@@ -14,9 +14,12 @@ use crate::succession::{Rollback, Succession};
 /// the first time: a change in between is noticed then.
 #[derive(Debug)]
 pub struct Watch {
-    path: PathBuf,
-    seen: Option<Stamp>,
+    /// The model, and files that decide with it.
+    paths: Vec<PathBuf>,
+    seen: Vec<Option<Stamp>>,
     looked: Instant,
+    /// When the last file was refused, if it was.
+    refused: Option<Instant>,
     /// How often to look.
     pub interval: Duration,
     /// Whether another model may take other inputs.
@@ -95,39 +98,59 @@ impl Watch {
     /// Checks a file, or a folder whose entry changes.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        let path = path.into();
-        let seen = Stamp::of(&path);
         Self {
-            path,
-            seen,
+            paths: Vec::new(),
+            seen: Vec::new(),
             looked: Instant::now(),
+            refused: None,
             interval: Duration::from_secs(1),
             shape: Shape::Keep,
             succession: Succession::Newer,
         }
+        .with(path)
     }
 
-    /// Whether the file has changed since the last check. A removed file has not.
+    /// Checks another file, too, whose change can make the model one that is taken: its signature.
+    #[must_use]
+    pub fn with(mut self, path: impl Into<PathBuf>) -> Self {
+        self.paths.push(path.into());
+        self.seen = self.stamps();
+        self
+    }
+
+    fn stamps(&self) -> Vec<Option<Stamp>> {
+        self.paths.iter().map(|path| Stamp::of(path)).collect()
+    }
+
+    /// Whether a file has changed since the last check. A removed model has not.
     pub(crate) fn has_changed(&mut self) -> bool {
-        if self.looked.elapsed() < self.interval {
-            return false;
-        }
-        self.look()
+        self.looked.elapsed() >= self.interval && self.look()
     }
 
-    /// The same, whenever that was.
-    pub(crate) fn look(&mut self) -> bool {
+    /// The same, whenever that was. A model that was refused is tried again, unless that was just now.
+    pub(crate) fn look_again(&mut self) -> bool {
+        let is_due = self.refused.is_some_and(|refused| refused.elapsed() >= self.interval);
+        self.look() || is_due
+    }
+
+    fn look(&mut self) -> bool {
         self.looked = Instant::now();
-        let found = Stamp::of(&self.path);
-        if found.is_none() || found == self.seen {
+        let found = self.stamps();
+        let is_there = found.first().is_some_and(Option::is_some);
+        if !is_there || found == self.seen {
             return false;
         }
         self.seen = found;
         true
     }
 
-    /// Whether it is still the checked file.
+    /// Remembers whether the model was refused.
+    pub(crate) fn set_refused(&mut self, is_refused: bool) {
+        self.refused = is_refused.then(Instant::now);
+    }
+
+    /// Whether they are still the checked files.
     pub(crate) fn is_as_seen(&self) -> bool {
-        Stamp::of(&self.path) == self.seen
+        self.stamps() == self.seen
     }
 }

@@ -19,6 +19,8 @@ use crate::slot::Slot;
 
 /// Interval of the checks for a stop and for timeouts.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
+/// Longest time for a request, and for those in progress at the end.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// What all threads share.
 #[derive(Debug)]
@@ -39,7 +41,10 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(options: Options, addr: SocketAddr, log: Option<Log>, slot: Slot) -> Self {
+    pub(crate) fn new(mut options: Options, addr: SocketAddr, log: Option<Log>, slot: Slot) -> Self {
+        // Times are added to that of the clock.
+        options.request_time = options.request_time.min(LONGEST);
+        options.grace = options.grace.min(LONGEST);
         let counters = (0..options.threads.max(1)).map(|_| Counters::default()).collect();
         Self {
             hosts: Hosts::new(addr, &options.allowed_hosts),

@@ -37,6 +37,15 @@ pub(crate) struct Detached {
 }
 
 impl DetachedArgs {
+    /// Where the signature of a file may be; nowhere if none is required.
+    pub(crate) fn places(&self, file: &Path) -> Vec<PathBuf> {
+        match (&self.key, &self.signature) {
+            (None, _) => Vec::new(),
+            (Some(_), Some(signature)) => vec![signature.clone()],
+            (Some(_), None) => ["minisig", "sig"].map(|ending| file.with_added_extension(ending)).into(),
+        }
+    }
+
     /// `None` if no signature beside the file is required.
     ///
     /// # Errors

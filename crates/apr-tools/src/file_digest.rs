@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 
+use read_at::ReadAt;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::{CODE_INTERNAL, Failure};
@@ -38,6 +39,23 @@ pub(crate) fn sha256(path: &Path, mut advance: impl FnMut(usize)) -> Result<[u8;
         advance(len);
         true
     })
+}
+
+/// SHA-256 of an open source.
+///
+/// # Errors
+///
+/// If it cannot be read.
+pub(crate) fn sha256_of(source: &impl ReadAt) -> Result<[u8; 32], read_at::Error> {
+    let (mut hash, mut piece, mut at) = (Sha256::new(), vec![0; PIECE_LEN], 0);
+    while at < source.total_len() {
+        let len = (source.total_len() - at).min(PIECE_LEN as u64);
+        let piece = &mut piece[..len as usize];
+        source.read_exact_at(at, piece)?;
+        hash.update(piece);
+        at += len;
+    }
+    Ok(hash.finalize().into())
 }
 
 /// [`sha256`] in hexadecimal digits.

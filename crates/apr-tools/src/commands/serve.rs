@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::args::{CompatArg, PayloadArgs, parse_size};
 use crate::detached::{Detached, DetachedArgs};
 use crate::error::{CODE_NO_PREDICTION, CODE_USAGE, Exit, Failure};
-use crate::file_digest::sha256;
+use crate::file_digest::{sha256, sha256_of};
 use crate::input::{Model, Rules, Source};
 use crate::interruption::{self, Asked};
 use crate::remote::is_url;
@@ -173,7 +173,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         options.signals = Signals::Leave;
     }
     let keys = Rc::new(args.keys.load([path])?);
-    let mut watch = Watch::new(path);
+    let mut watch = args.detached.places(path).into_iter().fold(Watch::new(path), Watch::with);
     if args.allow_shape_change {
         watch.shape = Shape::MayChange;
     }
@@ -274,7 +274,11 @@ fn load(
         private::check(metadata, key).map_err(|failure| failure.in_file(path))?;
     }
     // A folder has no digest; a file of shards has one, its index.
-    let digest = opened.path().is_file().then(|| sha256(opened.path(), |_| ())).transpose()?;
+    let digest = match opened.file().source() {
+        // What was opened: another file may be at the path by now.
+        Some(source) => Some(sha256_of(source).map_err(|error| Failure::io("read", path, &error.into()))?),
+        None => opened.path().is_file().then(|| sha256(opened.path(), |_| ())).transpose()?,
+    };
     // Of a verified copy nothing more is told: whatever is at the path by now was not verified.
     let is_at_path = opened.path() == path;
     let known = opened.named()?;
