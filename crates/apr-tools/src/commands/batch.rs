@@ -8,7 +8,7 @@ use super::finish;
 use super::plan::JobArgs;
 use super::run_task::GiveUpArg;
 use crate::error::{Exit, Failure};
-use crate::jobs::{Store, Summary, Verification, run_all};
+use crate::jobs::{Done, Store, Summary, Verification, run_all};
 use crate::terminal::{Console, escape};
 
 const AFTER_HELP: &str = "The same as `apr plan`, `apr run-task all` and `apr finish`. Run again after an interruption it goes on where it ended; after it has \
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 /// If the job cannot be planned, or its outputs not be put in their places.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     if let Some(report) = &args.report {
-        Summary::check_name(report)?;
+        Summary::check_place(report)?;
     }
     let own: Vec<&Path> = args.report.iter().map(PathBuf::as_path).collect();
     let plan = args.job.plan(&own)?;
@@ -48,11 +48,20 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         let kept = store.keep(&plan)?;
         console.detail(format_args!("the plan is {}", escape::path(&kept)));
         let mut progress = console.progress("doing tasks", plan.tasks() as u64);
-        let exit = run_all(&plan, args.jobs.into(), args.give_up.patience(), |_, _| progress.advance(1))?;
+        let mut first = None;
+        run_all(&plan, args.jobs.into(), args.give_up.patience(), |_, done| {
+            progress.advance(1);
+            if let Done::TryAgain(problem) = done {
+                first.get_or_insert_with(|| problem.clone());
+            }
+        })?;
         drop(progress);
-        if exit == Exit::TryAgain {
-            let plan = escape::path(&kept);
-            console.note(format_args!("some tasks were not done, as `apr run-task {plan} all` says; the same command tries them again"));
+        if let Some(problem) = first {
+            let (input, message) = (escape::cut(&problem.input, 200), problem.message.unwrap_or_default());
+            console.note(format_args!(
+                "some tasks were not done: {input}: {}; the same command tries them again, with --give-up failures are results",
+                escape::cut(&message, 200)
+            ));
         }
     }
     finish::end(&plan, Verification::Length, args.report.as_deref(), console)

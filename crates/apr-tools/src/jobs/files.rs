@@ -28,6 +28,9 @@ pub(super) struct Pinned {
     sha256: Option<String>,
 }
 
+/// Longest file of an option whose digest is computed, for each task again.
+const MAX_HASHED: u64 = 64 << 20;
+
 /// Whether digests are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Digests {
@@ -58,6 +61,16 @@ impl Pinned {
             pinned.sha256 = Some(hex_sha256(place, |_| {})?);
         }
         Ok(pinned)
+    }
+
+    /// A file that an option names. Other machines have it under the same name, but seldom with the same time: a digest, unless it is large.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`now`](Self::now).
+    pub(super) fn option(path: &str) -> Result<Self, Failure> {
+        let pinned = Self::now(path, Digests::Leave)?;
+        if pinned.bytes > MAX_HASHED { Ok(pinned) } else { Self::now(path, Digests::Compute) }
     }
 
     /// A file of the hub at a commit.

@@ -249,6 +249,12 @@ impl Found<'_> {
         for shard in shards.iter().map(|shard| file.with_file_name(shard)).filter(|shard| shard.is_file()) {
             files.push(self.pin(&shard)?);
         }
+        if self.template.reads_signatures() && !is_url(file) {
+            let beside = ["minisig", "sig"].map(|ending| file.with_added_extension(ending));
+            for signature in beside.iter().filter(|signature| signature.is_file()) {
+                files.push(self.pin(signature)?);
+            }
+        }
         self.push(Input { input: text(file)?, path: path.to_owned(), files })
     }
 
@@ -351,8 +357,9 @@ impl Found<'_> {
     }
 
     fn is_own(&self, place: &Path) -> bool {
-        // Few have one of these names.
-        self.own.iter().any(|own| own.file_name() == place.file_name())
+        // Few have one of these names; `.` has none.
+        let name = place.file_name();
+        (name.is_none() || self.own.iter().any(|own| own.file_name() == name))
             && place.canonicalize().is_ok_and(|place| self.own.contains(&place))
     }
 

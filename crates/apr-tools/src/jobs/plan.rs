@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::attempt;
-use super::files::text;
+use super::files::{Pinned, text};
 use super::inputs::{Input, Set, Sources};
 use super::outcome::Outcome;
 use super::record::Store;
@@ -52,6 +52,9 @@ pub(crate) struct Plan {
     to: String,
     force: bool,
     inputs: Vec<Input>,
+    /// Files that the command names besides: keys, an importance matrix.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    files: Vec<Pinned>,
     /// Sets that get an index at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sets: Vec<Set>,
@@ -98,6 +101,7 @@ impl Plan {
             true => divided(&command, &inputs, &text(&sources.to.join("dry-run"))?)?,
             false => (grouped(&inputs, task_size), Vec::new()),
         };
+        let files = command.files().map(Pinned::option).collect::<Result<_, _>>()?;
         let mut plan = Self {
             schema: SCHEMA.to_owned(),
             job: String::new(),
@@ -106,6 +110,7 @@ impl Plan {
             to: text(sources.to)?,
             force: overwrite == Overwrite::Replace,
             inputs,
+            files,
             sets,
             tasks,
         };
@@ -256,6 +261,11 @@ impl Plan {
         if self.force { Overwrite::Replace } else { Overwrite::Refuse }
     }
 
+    /// Files that the command names besides the inputs.
+    pub(super) fn files(&self) -> &[Pinned] {
+        &self.files
+    }
+
     /// The inputs, in the order of the results of their tasks, and the sets of which they are shards.
     pub(super) fn sets(&self) -> (&[Input], &[Set]) {
         (&self.inputs, &self.sets)
@@ -386,7 +396,6 @@ fn of_json(error: serde_json::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jobs::files::Pinned;
 
     fn input(name: &str, bytes: u64) -> Input {
         let files = vec![Pinned::at_commit(name.to_owned(), bytes, String::new())];

@@ -82,7 +82,9 @@ impl Move<'_> {
         }
         let place = if is_here { &self.from } else { &self.to };
         let what = "an output of the job is not what its task has recorded";
-        Err(Failure::new(CODE_JOB_OUTPUT, what).in_file(place))
+        Err(Failure::new(CODE_JOB_OUTPUT, what).in_file(place).help(
+            "put it back; or forget the job, and run it again: apr abort PLAN, with `apr batch` DIR/.apr-job/JOB/plan.json",
+        ))
     }
 
     /// Refuses a place with another file.

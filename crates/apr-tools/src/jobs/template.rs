@@ -1,6 +1,7 @@
 //! The command of a job: that of one input, with placeholders.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::Parser as _;
 use serde::{Deserialize, Serialize};
@@ -147,6 +148,12 @@ impl Template {
         !BY_FILE.contains(&self.command())
     }
 
+    /// Whether signatures beside the inputs decide the results.
+    pub(super) fn reads_signatures(&self) -> bool {
+        self.command() == "verify"
+            || ["--key", "--signer", "--trusted-keys"].iter().any(|option| self.has(option))
+    }
+
     /// Whether a folder with the configuration of a language model is one input.
     pub(super) fn takes_model_folders(&self) -> bool {
         let is_gguf = |word: &String| names_output(word) && word.to_ascii_lowercase().ends_with(".gguf");
@@ -156,6 +163,15 @@ impl Template {
     /// Whether the command divides its output, so that each file can be a task.
     pub(super) fn divides(&self) -> bool {
         self.takes_model_folders() && (self.has("--split-max-size") || self.has("--split-max-tensors"))
+    }
+
+    /// Files that the words of the command line name, those of passwords excepted: their digests could be guessed.
+    pub(super) fn files(&self) -> impl Iterator<Item = &str> {
+        let before = core::iter::once("").chain(self.0.iter().map(String::as_str));
+        let words = self.0.iter().zip(before).skip(1);
+        let words =
+            words.filter(|(word, before)| ![word, *before].iter().any(|word| word.contains("password-file")));
+        words.map(|(word, _)| value_of(word)).filter(|value| Path::new(value).is_file())
     }
 
     fn has(&self, option: &str) -> bool {

@@ -66,11 +66,11 @@ fn done(plan: &Plan, number: usize, patience: Patience) -> Result<Done, Failure>
     if let Some(record) = store.record(plan, number)? {
         return Ok(Done::Recorded(record));
     }
-    check(inputs)?;
+    check(plan, inputs)?;
     let (attempt, folder) = store.begin(number)?;
     let results = all_results(plan, task, inputs, &folder, patience);
     // What was read while it was replaced is none of the versions.
-    let results = results.and_then(|results| check(inputs).map(|()| results));
+    let results = results.and_then(|results| check(plan, inputs).map(|()| results));
     let results = match results {
         Ok(Ok(results)) => results,
         Ok(Err(problem)) => {
@@ -94,9 +94,9 @@ fn done(plan: &Plan, number: usize, patience: Patience) -> Result<Done, Failure>
     }
 }
 
-/// Compares the inputs with the plan; URLs are opened again for it.
-fn check(inputs: &[Input]) -> Result<(), Failure> {
-    let mut files = inputs.iter().flat_map(|input| &input.files);
+/// Compares the inputs, and other files that the command names, with the plan; URLs are opened again for it.
+fn check(plan: &Plan, inputs: &[Input]) -> Result<(), Failure> {
+    let mut files = inputs.iter().flat_map(|input| &input.files).chain(plan.files());
     remote::apart(|| files.try_for_each(Pinned::check))?
 }
 
@@ -111,7 +111,9 @@ fn all_results(
     let mut results = Vec::with_capacity(inputs.len());
     for input in inputs {
         let outcome = result(plan, task, input, folder)?;
-        if outcome.exit == Exit::Io as u8 && patience == Patience::TryAgain {
+        // A FIFO or a device stays one.
+        let is_final = outcome.code.as_deref() == Some("df-not-regular");
+        if outcome.exit == Exit::Io as u8 && patience == Patience::TryAgain && !is_final {
             let Outcome { input, code, message, .. } = outcome;
             return Ok(Err(Problem { input, code, message }));
         }
