@@ -48,7 +48,7 @@ pub(crate) fn end(
     console: &mut Console,
 ) -> Result<Exit, Failure> {
     if let Some(report) = report {
-        Summary::check_name(report)?;
+        Summary::check_place(report)?;
     }
     let store = Store::of(plan);
     let missing = store.missing(plan);

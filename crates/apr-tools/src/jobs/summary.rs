@@ -2,19 +2,24 @@
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::outcome::{Outcome, worst};
 use super::record::Record;
-use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::error::{CODE_OUTPUT_EXISTS, CODE_USAGE, Exit, Failure};
 use crate::output::{self, Overwrite};
 use crate::report::{self, Report};
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::{bytes, plural};
+
+const SCHEMA: &str = "apr.job/1";
+/// First line of a report as CSV.
+const HEADER: &str = "input,exit,code,message,verdict,output,bytes,sha256\n";
 
 /// What happened to each input.
 #[derive(Debug, Serialize)]
@@ -30,7 +35,7 @@ pub(crate) struct Summary<'a> {
 }
 
 impl Report for Summary<'_> {
-    const SCHEMA: &'static str = "apr.job/1";
+    const SCHEMA: &'static str = SCHEMA;
 }
 
 impl<'a> Summary<'a> {
@@ -92,18 +97,28 @@ impl<'a> Summary<'a> {
         Ok(())
     }
 
-    /// Refuses a name without the ending of a format.
+    /// Refuses a name without the ending of a format, and a file that is there and no report of a job.
     ///
     /// # Errors
     ///
-    /// If it is none.
-    pub(crate) fn check_name(path: &Path) -> Result<(), Failure> {
-        if path.extension().is_some_and(|ending| ending == "json" || ending == "csv") {
-            return Ok(());
+    /// If it is one of these.
+    pub(crate) fn check_place(path: &Path) -> Result<(), Failure> {
+        if !path.extension().is_some_and(|ending| ending == "json" || ending == "csv") {
+            return Err(Failure::new(CODE_USAGE, "the report is CSV or JSON")
+                .in_file(path)
+                .help("give it the ending .csv or .json"));
         }
-        Err(Failure::new(CODE_USAGE, "the report is CSV or JSON")
-            .in_file(path)
-            .help("give it the ending .csv or .json"))
+        match output::check_file(path, Overwrite::Refuse) {
+            Err(failure) if failure.code() == CODE_OUTPUT_EXISTS => {
+                let mut start = Vec::new();
+                let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut start));
+                match read {
+                    Ok(_) if is_report(&start) => Ok(()),
+                    _ => Err(failure.help("name another file: only an earlier report of a job is replaced")),
+                }
+            }
+            checked => checked,
+        }
     }
 
     /// Writes it as JSON or CSV, by the ending of the name.
@@ -121,7 +136,7 @@ impl<'a> Summary<'a> {
     }
 
     fn csv(&self) -> String {
-        let mut text = "input,exit,code,message,verdict,output,bytes,sha256\n".to_owned();
+        let mut text = HEADER.to_owned();
         for result in &self.results {
             let (exit, code) = (result.exit.to_string(), result.code.as_deref().unwrap_or_default());
             let message = result.message.as_deref().unwrap_or_default();
@@ -140,6 +155,12 @@ impl<'a> Summary<'a> {
         }
         text
     }
+}
+
+/// Whether a file that begins so is a report of a job.
+fn is_report(start: &[u8]) -> bool {
+    let text: String = String::from_utf8_lossy(start).split_whitespace().collect();
+    start.starts_with(HEADER.as_bytes()) || text.starts_with(&format!("{{\"schema\":\"{SCHEMA}\""))
 }
 
 /// A cell of CSV, in quotes if need be. Programs for tables take what begins as a formula for one: such a cell begins with a quote mark.

@@ -262,6 +262,59 @@ fn an_input_that_changed_is_refused_by_name() {
 }
 
 #[test]
+fn a_key_or_signature_that_changed_makes_another_job() {
+    let sandbox = Sandbox::with_models();
+    for name in ["a", "b"] {
+        let ran = apr(&sandbox, &format!("keygen -o {name}.key"));
+        assert_eq!(ran.exit, 0, "{ran:?}");
+    }
+    sandbox.write("used.pub", &sandbox.read("a.pub"));
+    assert_eq!(apr(&sandbox, "sign model.safetensors --key a.key").exit, 0);
+    let verify = "batch --from model.safetensors --to out -- verify {in} --key used.pub";
+    assert_eq!(apr(&sandbox, verify).exit, 0);
+    sandbox.write("used.pub", &sandbox.read("b.pub"));
+    let refused = apr(&sandbox, verify);
+    assert_eq!(refused.exit, 4, "{refused:?}");
+    // The same bytes at another time are the same job.
+    sandbox.write("used.pub", &sandbox.read("a.pub"));
+    assert_eq!(apr(&sandbox, verify).exit, 0);
+    fs::remove_file(sandbox.path("model.safetensors.minisig")).unwrap();
+    assert_ne!(apr(&sandbox, verify).exit, 0);
+
+    assert_eq!(
+        apr(&sandbox, "plan -o job.json --from model.apr --to o2 -- check {in} --key used.pub").exit,
+        0
+    );
+    sandbox.write("used.pub", &sandbox.read("b.pub"));
+    let (exit, report) = json(&sandbox, "run-task job.json 0");
+    assert_eq!((exit, &report["error"]["code"]), (4, &Value::from("cli-input-changed")), "{report}");
+    assert_eq!(report["error"]["file"], "used.pub");
+}
+
+#[test]
+fn a_report_replaces_nothing_but_an_earlier_one() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write("settings.json", b"{\"layers\": 2}");
+    sandbox.write("table.csv", b"a,b\n1,2\n");
+    let batch = |report: &str| {
+        apr(&sandbox, &format!("batch --from model.apr --to out --report {report} -- check {{in}}"))
+    };
+    for name in ["settings.json", "table.csv"] {
+        let before = sandbox.read(name);
+        let ran = batch(name);
+        assert!(ran.exit == 2 && ran.stderr.contains("cli-output-exists"), "{ran:?}");
+        assert_eq!(sandbox.read(name), before);
+    }
+    for name in ["report.json", "report.csv", "report.json", "report.csv"] {
+        assert_eq!(batch(name).exit, 0, "{name}");
+    }
+    assert_eq!(apr(&sandbox, "plan -o job.json --from model.apr --to out2 -- check {in}").exit, 0);
+    assert_eq!(apr(&sandbox, "run-task job.json all").exit, 0);
+    assert_eq!(apr(&sandbox, "finish job.json --report job.json").exit, 2);
+    assert_eq!(apr(&sandbox, "finish job.json --report report.json").exit, 0);
+}
+
+#[test]
 fn outputs_and_records_that_were_changed_are_refused() {
     let sandbox = Sandbox::with_models();
     let plan = "plan -o job.json --from model.apr --to out -- convert {in} {out}.safetensors";
@@ -288,6 +341,12 @@ fn outputs_and_records_that_were_changed_are_refused() {
     fs::remove_file(sandbox.path("out/model.safetensors")).unwrap();
     assert_eq!(apr(&sandbox, "finish job.json").exit, 0);
     assert_eq!(sandbox.read("out/model.safetensors"), output);
+    // An output that was moved away since is missed, with the way to make it again.
+    fs::rename(sandbox.path("out/model.safetensors"), sandbox.path("moved")).unwrap();
+    let (_, missed) = json(&sandbox, "finish job.json");
+    assert_eq!(missed["error"]["code"], "cli-job-output");
+    assert!(missed["error"]["help"].as_str().unwrap().contains("apr abort"), "{missed}");
+    fs::rename(sandbox.path("moved"), sandbox.path("out/model.safetensors")).unwrap();
 
     let text = String::from_utf8(sandbox.read("job.json")).unwrap();
     sandbox.write("job.json", text.replace("model.apr", "other.apr").as_bytes());
