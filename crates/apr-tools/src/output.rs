@@ -347,6 +347,24 @@ pub(crate) fn create(path: &Path, overwrite: Overwrite) -> Result<Replacement, F
     })
 }
 
+/// Refuses an output that is one of the inputs, for a command whose output is no new form of it: `--force` would lose the input.
+///
+/// # Errors
+///
+/// If it is one.
+pub(crate) fn keep_inputs<'p>(
+    output: &Path,
+    inputs: impl IntoIterator<Item = &'p PathBuf>,
+) -> Result<(), Failure> {
+    let Ok(place) = output.canonicalize() else { return Ok(()) };
+    match inputs.into_iter().any(|input| input.canonicalize().is_ok_and(|input| input == place)) {
+        true => Err(Failure::new(CODE_USAGE, "the output would replace an input")
+            .in_file(output)
+            .help("give the output another name")),
+        false => Ok(()),
+    }
+}
+
 /// Refuses a path that holds something already.
 ///
 /// # Errors

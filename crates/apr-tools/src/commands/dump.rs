@@ -17,7 +17,7 @@ use crate::args::slice::Slice;
 use crate::args::{CompatArg, INPUT_HELP, PartArgs, TrustedArg, WriteArgs};
 use crate::error::{CODE_NOT_CARRIED, CODE_USAGE, Exit, Failure};
 use crate::input::{Model, Source, Tensor};
-use crate::output::{Destination, Output, Overwrite, Run};
+use crate::output::{self, Destination, Output, Overwrite, Run};
 use crate::report::{self, List, Report};
 use crate::secrets::{KeysArgs, refuse_shared_stdin};
 use crate::terminal::Console;
@@ -85,6 +85,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     refuse_shared_stdin(args.keys.takes_stdin(), &args.input)?;
     let is_text = args.format != Format::Npy && args.output.as_os_str() == "-";
     // Text goes to a terminal; a report has the values itself.
+    output::keep_inputs(&args.output, [&args.input])?;
     let output = if is_text { None } else { Some(args.write.output(&args.output, console)?) };
     let rules = args.trusted.apply(args.compat.rules()).with_unchecked_signatures();
     let path = args.input.as_path();

@@ -23,7 +23,7 @@ use crate::args::{CompatArg, ForceArg, PayloadArgs};
 use crate::detached::DetachedArgs;
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{Model, NamedModel, Source};
-use crate::output::{Destination, Overwrite, Run};
+use crate::output::{Destination, Overwrite, Run, keep_inputs};
 use crate::report::List;
 use crate::sealed_file::tell_cost;
 use crate::secrets::{Keys, KeysArgs};
@@ -154,7 +154,8 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         _ => Destination::Stdout,
     };
     let overwrite = args.force.overwrite();
-    if destination != Destination::Stdout {
+    if let Destination::File(path) = &destination {
+        keep_inputs(path, [model_path, rows_path])?;
         destination.check(overwrite, Run::Write, console)?;
     }
     let column = args.column.as_deref();

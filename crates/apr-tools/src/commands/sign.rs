@@ -149,7 +149,11 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
 
     let target = |input: &PathBuf| output.clone().unwrap_or_else(|| default_place(input, format));
     // Refused before anything is read.
-    inputs.iter().try_for_each(|input| output::check_file(&target(input), overwrite))?;
+    inputs.iter().try_for_each(|input| {
+        let output = target(input);
+        output::keep_inputs(&output, inputs.iter().chain([&args.key]))?;
+        output::check_file(&output, overwrite)
+    })?;
     let mut made = Vec::new();
     for input in inputs {
         let output = target(input);

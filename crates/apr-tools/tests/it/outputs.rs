@@ -34,6 +34,29 @@ fn nothing_is_overwritten_without_force() {
 }
 
 #[test]
+fn an_output_of_another_kind_does_not_replace_an_input() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write("table.csv", b"a,b,y\n1,2,3\n2,3,5\n3,5,8\n4,1,5\n");
+    let train = ["train", "linear-regression", "--data", "table.csv", "--target", "y", "--force", "-o"];
+    assert_eq!(sandbox.run(&[&train[..], &["sum.apr"]].concat()).exit, 0);
+    let before = sandbox.listing();
+    for args in [
+        &[&train[..], &["table.csv"]].concat()[..],
+        &["predict", "sum.apr", "-i", "table.csv", "-o", "./table.csv", "--force"],
+        &["predict", "sum.apr", "-i", "table.csv", "-o", "sum.apr", "--force"],
+        &["dump", "model.safetensors", "w", "-o", "model.safetensors", "--force"],
+        &["sign", "model.safetensors", "--key", "maker.key", "-o", "model.safetensors", "--force"],
+        &["sign", "model.safetensors", "--key", "maker.key", "-o", "maker.key", "--force"],
+        &["distill", "sum.apr", "--data", "table.csv", "-o", "x.apr", "--report", "table.csv", "--force"],
+        &["distill", "sum.apr", "--data", "table.csv", "-o", "sum.apr", "--force"],
+    ] {
+        let ran = sandbox.run(args);
+        assert!(ran.exit == 2 && ran.stderr.contains("would replace an input"), "{args:?}\n{}", ran.stderr);
+        assert_eq!(sandbox.listing(), before, "{args:?}");
+    }
+}
+
+#[test]
 fn a_model_can_replace_itself() {
     let sandbox = Sandbox::with_models();
     let ran =
