@@ -33,7 +33,7 @@ use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::file_digest::hex_sha256;
 use crate::input::Format;
 use crate::output::ending::Ending;
-use crate::output::{Output, Run};
+use crate::output::{self, Output, Run};
 use crate::tables::Dialect;
 use crate::terminal::Console;
 use crate::terminal::human::plural;
@@ -129,6 +129,10 @@ impl Args {
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let method = args.method.method(args.teachers.len())?;
     let compression = args.compression.compression().unwrap_or_default();
+    for output in [Some(&args.output), args.report.as_ref()].into_iter().flatten() {
+        let inputs = args.teachers.iter().chain([&args.data]).chain(args.unlabeled.as_ref());
+        output::keep_inputs(output, inputs)?;
+    }
     let Output { destination, overwrite, run } = args.write.output(&args.output, console)?;
     Ending::check_output(&destination, Format::AprV1)?;
     let report_to = args.report.as_deref().map(|path| args.write.output(path, console)).transpose()?;
@@ -149,6 +153,13 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         return Err(failure.help("name the column with --target"));
     };
     let (learned, n_labeled, tested) = rows(args, &mut teachers, &target, console)?;
+    let has_categories = teachers.first().categories.is_some();
+    if has_categories && plan.kind != Kind::Tree {
+        console.note(format_args!(
+            "a {} takes categories as their numbers, an order that they do not have; --student tree splits them",
+            plan.kind.name()
+        ));
+    }
 
     let busy = console.busy("distilling");
     let trained = plan.train(args, &teachers, &learned, n_labeled)?;

@@ -31,10 +31,10 @@ use crate::commands::convert::remark_on_size;
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::Format;
 use crate::output::ending::Ending;
-use crate::output::{Output, Run};
+use crate::output::{self, Output, Run};
 use crate::secrets::KeysArgs;
 use crate::tables::{self, Dialect, Input};
-use crate::terminal::Console;
+use crate::terminal::{Console, escape};
 use crate::threads::{Threads, ThreadsArg};
 
 /// In the metadata: name and importance of each feature, the most important first.
@@ -134,6 +134,7 @@ impl Trained {
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let Job { name, common, columns, preparation, validation, seed, train } = args.algorithm.job();
     let (source, compression) = (&common.data, common.compression.compression().unwrap_or_default());
+    output::keep_inputs(&common.output, [&common.data])?;
     let Output { destination, overwrite, run } = common.write.output(&common.output, console)?;
     Ending::check_output(&destination, Format::AprV1)?;
 
@@ -142,6 +143,12 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     input.tell_notes(console);
     let busy = console.busy("training");
     let mut data = Data::read(input, &common.dialect, &columns, &preparation)?;
+    for name in data.coarse_columns() {
+        console.note(format_args!(
+            "`{}` has large numbers that differ little, and models learn from 32-bit floats, which round them: subtract an offset first",
+            escape::cut(&name, 60)
+        ));
+    }
     let ignores_unknown = preparation.ignores_unknown();
     let train: algorithms::Training<'_> = Box::new(move |data: &Data, workers: &dyn Workers| {
         preparation.train(data, &|data| train(data, workers))

@@ -54,6 +54,28 @@ fn regressions_learn_a_plane() {
 }
 
 #[test]
+fn what_a_column_cannot_be_learned_as_is_said() {
+    let sandbox = Sandbox::with_models();
+    let rows = |make: &dyn Fn(u32) -> String| (0..40).map(make).collect::<String>();
+    let times = rows(&|row| format!("{},{},{}\n", 1_700_000_000 + row, row % 2, f64::from(row) + 0.25));
+    sandbox.write("times.csv", format!("seconds,kind,value\n{times}").as_bytes());
+    let args = ["--data", "times.csv", "--force", "-o", "m.apr", "--target"];
+    let run = |algorithm: &str, target: &str, more: &[&str]| {
+        sandbox.run(&[&["train", algorithm], &args[..], &[target], more].concat())
+    };
+    let ran = run("linear-regression", "value", &[]);
+    assert!(ran.exit == 0 && ran.stderr.contains("`seconds` has large numbers"), "{ran:?}");
+    let ran = run("softmax", "kind", &["--drop", "seconds"]);
+    assert!(ran.exit == 0 && !ran.stderr.contains("large numbers"), "{ran:?}");
+    for algorithm in ["softmax", "svm", "naive-bayes"] {
+        let ran = run(algorithm, "value", &["--drop", "seconds"]);
+        assert!(ran.exit == 2 && ran.stderr.contains("are no classes"), "{ran:?}");
+    }
+    let ran = run("softmax", "kind", &["--class-weight", "1=2,0=1,1=3"]);
+    assert!(ran.exit == 2 && ran.stderr.contains("two weights"), "{ran:?}");
+}
+
+#[test]
 fn classes_keep_their_names() {
     let sandbox = Sandbox::with_models();
     let expected = ["red", "red", "red", "blue", "blue", "blue"];

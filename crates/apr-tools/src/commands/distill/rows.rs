@@ -6,7 +6,7 @@ use apr_models::{Accepts, Matrix};
 
 use super::teacher::Teachers;
 use crate::commands::predict::rows::columns;
-use crate::error::{CODE_TABLE_COLUMNS, Failure};
+use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, Failure};
 use crate::tables::{self, Dialect, Input, Number as _, Table, Text, Wanted};
 use crate::terminal::Console;
 use crate::terminal::escape;
@@ -164,7 +164,12 @@ fn read(
     let wanted = Wanted { numbers: &columns, accepts: Accepts::Finite, text: target };
     let (mut values, mut cells) = (Vec::new(), Vec::new());
     loop {
-        let taken = table.next_rows::<f64>(wanted, BATCH)?;
+        let taken = table.next_rows::<f64>(wanted, BATCH).map_err(|failure| match failure.code() {
+            CODE_TABLE_CELL => failure.help(
+                "fill in a value or leave the row out: a student has no place for missing values, even where its teacher fills them",
+            ),
+            _ => failure,
+        })?;
         if taken.n_rows == 0 {
             break;
         }

@@ -172,6 +172,34 @@ impl Data {
         Ok(Self::Table(Table { x, target, features, target_name, weights, categories }))
     }
 
+    /// Names of the columns of which 32-bit floats keep few different values: large numbers that differ little, such as times in seconds.
+    pub(super) fn coarse_columns(&self) -> Vec<String> {
+        /// Steps of a float between the least and the greatest value.
+        const FEW: f32 = 1024.0;
+        let is_coarse = |values: &mut dyn Iterator<Item = f32>| {
+            let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
+            values.for_each(|value| (low, high) = (low.min(value), high.max(value)));
+            let size = low.abs().max(high.abs());
+            // Smaller integers are exact.
+            size >= 16_777_216.0 && high - low <= FEW * size * f32::EPSILON
+        };
+        let Self::Table(table) = self else { return Vec::new() };
+        let n_cols = table.x.n_cols();
+        let mut found = Vec::new();
+        for idx in 0..n_cols {
+            if is_coarse(&mut table.x.as_slice().iter().skip(idx).step_by(n_cols).copied()) {
+                let name = table.features.as_ref().and_then(|names| names.get(idx).cloned());
+                found.push(name.unwrap_or_else(|| format!("column {}", idx + 1)));
+            }
+        }
+        if let Target::Numbers(numbers) = &table.target
+            && is_coarse(&mut numbers.as_slice().iter().copied())
+        {
+            found.push(table.target_name.clone().unwrap_or_else(|| "the target".to_owned()));
+        }
+        found
+    }
+
     /// The samples.
     ///
     /// # Errors
@@ -404,6 +432,20 @@ fn classes(cells: &[Text], column: usize, table: &Rows) -> Result<Target, Failur
         let what =
             format!("`{}` among classes that are numbers: the value is missing", escape::cut(cell, 60));
         return Err(table.cell_failure(what, place.clone(), column));
+    }
+    let is_fraction = |name: &String| name.parse::<f64>().is_ok_and(|number| number.fract() != 0.0);
+    if names.iter().all(|name| number(name).is_ok())
+        && names.iter().any(is_fraction)
+        && names.len() > cells.len() / 2
+    {
+        let what = format!(
+            "{} different numbers with fractions in {} rows are no classes",
+            names.len(),
+            cells.len()
+        );
+        let failure = Failure::new(CODE_USAGE, what);
+        return Err(failure
+            .help("linear-regression, random-forest, knn and others learn numbers: see `apr train --help`"));
     }
     let of: std::collections::HashMap<&str, usize> =
         names.iter().enumerate().map(|(id, name)| (name.as_str(), id)).collect();

@@ -41,7 +41,7 @@ impl WeightArgs {
             "balanced" => return Ok(ClassWeight::Balanced),
             _ => {}
         }
-        let mut weights = vec![1.0; names.len()];
+        let mut weights = vec![None; names.len()];
         for pair in text.split(',') {
             // A name may have an equals sign, a weight has none.
             let parsed =
@@ -55,9 +55,12 @@ impl WeightArgs {
                 let what = format!("--class-weight: the target has no class `{}`", name.trim());
                 return Err(Failure::new(CODE_USAGE, what).because(tables::listed(names)));
             };
-            *place = weight;
+            if place.replace(weight).is_some() {
+                let what = format!("--class-weight: `{}` has two weights", name.trim());
+                return Err(Failure::new(CODE_USAGE, what).help("give each class one weight"));
+            }
         }
-        Ok(ClassWeight::Manual(weights))
+        Ok(ClassWeight::Manual(weights.into_iter().map(|weight| weight.unwrap_or(1.0)).collect()))
     }
 
     pub(super) fn settings(&self) -> impl Iterator<Item = (String, Value)> {
