@@ -1,4 +1,4 @@
-"""Jobs: tasks by executors of `concurrent.futures` and Dask, workers that are killed, what is refused."""
+"""Jobs: tasks by executors of `concurrent.futures`, Dask, Ray and Spark, workers that are killed, what is refused."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -92,24 +94,59 @@ def test_lost_tasks_are_submitted_again(model: Path, tmp_path: Path):
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
 
 
+@contextmanager
+def killed_soon(victim: int) -> Iterator[None]:
+    """Kills a process a moment after the body has begun."""
+
+    def kill() -> None:
+        time.sleep(0.2)
+        os.kill(victim, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    yield
+    killer.join()
+
+
 def test_dask_with_a_worker_that_is_killed(model: Path, tmp_path: Path):
     distributed = pytest.importorskip("distributed")
     plan = apr.jobs.plan(tmp_path / "job.json", COMMAND, sources=[model], to=tmp_path / "out")
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "local_directory": str(tmp_path)}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        victim = client.submit(os.getpid, pure=False).result()
-
-        def kill() -> None:
-            time.sleep(0.2)
-            os.kill(victim, signal.SIGKILL)
-
-        killer = threading.Thread(target=kill)
-        killer.start()
-        apr.jobs.run(plan, client.get_executor(pure=False))
+        with killed_soon(client.submit(os.getpid, pure=False).result()):
+            apr.jobs.run(plan, client.get_executor(pure=False))
         # Every task twice.
         tasks = range(apr.jobs.status(plan)["tasks"])
         for future in [client.submit(apr.jobs.run_task, str(plan), task, pure=False) for task in [*tasks, *tasks]]:
             assert future.result()["done"]
-        killer.join()
+    apr.jobs.finish(plan, verify=True)
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+
+
+def test_ray_with_a_worker_that_is_killed(model: Path, tmp_path: Path):
+    ray = pytest.importorskip("ray")
+    plan = str(apr.jobs.plan(tmp_path / "job.json", COMMAND, sources=[model], to=tmp_path / "out"))
+    with ray.init(num_cpus=2, include_dashboard=False):
+        run_task = ray.remote(apr.jobs.run_task)
+        tasks = apr.jobs.missing(plan)
+        with killed_soon(ray.get(ray.remote(os.getpid).remote())):
+            ray.get([run_task.remote(plan, task) for task in tasks])
+        # Every task again, also while it runs.
+        assert all(result["done"] for result in ray.get([run_task.remote(plan, task) for task in [*tasks, *tasks]]))
+    apr.jobs.finish(plan, verify=True)
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+
+
+def test_spark_with_a_worker_that_is_killed(model: Path, tmp_path: Path):
+    pyspark = pytest.importorskip("pyspark")
+    plan = str(apr.jobs.plan(tmp_path / "job.json", COMMAND, sources=[model], to=tmp_path / "out"))
+    # A task may fail three times, as on a cluster: alone, local mode tries once.
+    settings = pyspark.SparkConf().setMaster("local[2, 4]").setAppName("apr").set("spark.ui.enabled", "false")
+    with pyspark.SparkContext(conf=settings.set("spark.local.dir", str(tmp_path))) as spark:
+        tasks = apr.jobs.missing(plan)
+        with killed_soon(spark.parallelize([0], 1).map(lambda _: os.getpid()).first()):
+            spark.parallelize(tasks, len(tasks)).foreach(lambda task: apr.jobs.run_task(plan, task))
+        twice = spark.parallelize([*tasks, *tasks], 2 * len(tasks))
+        assert all(twice.map(lambda task: apr.jobs.run_task(plan, task)["done"]).collect())
     apr.jobs.finish(plan, verify=True)
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")

@@ -47,7 +47,7 @@ pub(crate) const TORCH: &[&str] = &[
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 pub(crate) const TORCH: &[&str] = &["torch==2.8.0"];
 
-static FRAMEWORKS: [Framework; 5] = [
+static FRAMEWORKS: [Framework; 7] = [
     Framework {
         name: "torch",
         packages: Packages {
@@ -103,6 +103,23 @@ static FRAMEWORKS: [Framework; 5] = [
         tests: &["tests/test_mlx.py"],
         upstream: &["tests/test_mlx_comparison.py"],
     },
+    Framework {
+        name: "ray",
+        packages: Packages { names: &["ray"], check: "import ray", variables: &[] },
+        tests: &["tests/test_jobs.py"],
+        upstream: &[],
+    },
+    Framework {
+        name: "spark",
+        packages: Packages {
+            names: &["pyspark"],
+            // Its engine is a program in Java.
+            check: "import pyspark, subprocess; subprocess.run(['java', '-version'], check=True)",
+            variables: &[],
+        },
+        tests: &["tests/test_jobs.py"],
+        upstream: &[],
+    },
 ];
 
 /// The frameworks with these names; without names, all.
@@ -152,8 +169,10 @@ pub(super) fn run(
         });
         let passed = close(session, &format!("our tests of {}", framework.name), ours);
         let judged = match upstream {
-            Some(upstream) => judged(session, &python, upstream, framework.name, framework.upstream),
-            None => Ok(()),
+            Some(upstream) if !framework.upstream.is_empty() => {
+                judged(session, &python, upstream, framework.name, framework.upstream)
+            }
+            _ => Ok(()),
         };
         outcome = outcome.and(passed).and(judged);
     }
