@@ -30,7 +30,7 @@ const PIECE_LEN: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Options of all commands")]
 pub(crate) struct RemoteArgs {
-    /// Send no request: of URLs, only files in the hub's cache are read.
+    /// Send no request: of URLs, only files in the hub's cache and kept blocks of commits are read.
     #[arg(long, global = true)]
     offline: bool,
     /// Do not use files that the hub's own programs have downloaded.
