@@ -60,6 +60,9 @@ pub(crate) struct Args {
     /// Maximum size of a request's body.
     #[arg(long, value_name = "SIZE", default_value = "1MiB")]
     max_body: String,
+    /// Memory of all requests and answers at a time; above it, requests are refused and may be sent again.
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    max_memory: String,
     /// Maximum number of rows of a request.
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u32).range(1..))]
     max_rows: u32,
@@ -137,11 +140,16 @@ fn parse_host(text: &str) -> Result<String, String> {
 }
 
 fn options(args: &Args) -> Result<Options, Failure> {
-    let max_body = parse_size(&args.max_body)?;
+    let (max_body, max_memory) = (parse_size(&args.max_body)?, parse_size(&args.max_memory)?);
+    if max_body > max_memory {
+        let what = format!("--max-body {} is more than --max-memory {}", args.max_body, args.max_memory);
+        return Err(Failure::new(CODE_USAGE, what).help("give --max-memory a larger size, several times that of a body"));
+    }
     let default = Options::default();
     Ok(Options {
         threads: args.threads.map_or(default.threads, |count| count as usize),
         max_body: usize::try_from(max_body).unwrap_or(usize::MAX),
+        max_memory: usize::try_from(max_memory).unwrap_or(usize::MAX),
         max_rows: args.max_rows as usize,
         max_connections: args.max_connections as usize,
         max_connections_per_address: args.max_connections_per_address.map(|count| count as usize),
