@@ -25,6 +25,8 @@ const MAX_RATIO: usize = 16;
 
 /// Bytes in memory for each byte that a schema may have: its columns before the model's are found.
 const SCHEMA_MEMORY: usize = 32;
+/// Where the root of a message without a length before it may be: polars 2 writes such files.
+const MAX_ROOT: usize = 32;
 /// Bytes of a column of a batch beside its content.
 const ARRAY_MEMORY: usize = 256;
 
@@ -180,7 +182,8 @@ fn max_schema(body: &[u8]) -> usize {
     let (words, _) = body.strip_prefix(b"ARROW1\0\0").unwrap_or(body).as_chunks::<4>();
     let mut lengths = words.iter().map(|word| u32::from_le_bytes(*word)).skip_while(|&word| word == 0);
     let declared = lengths.find(|&word| word != u32::MAX).map_or(0, |len| len as usize);
-    declared.min(body.len())
+    // So small a number is no length: the file has messages without one.
+    if declared <= MAX_ROOT { body.len() } else { declared.min(body.len()) }
 }
 
 fn too_long() -> Refusal {
@@ -307,6 +310,9 @@ mod tests {
             let file = [&b"ARROW1\0\0"[..], &vec![0; n_zeros], &message].concat();
             assert_eq!(max_schema(&file), 200, "{n_zeros}");
         }
+        // Of polars 2: the place of the root of the message.
+        let unprefixed = [&b"ARROW1\0\0"[..], &[16, 0, 0, 0], &[7; 500]].concat();
+        assert_eq!(max_schema(&unprefixed), unprefixed.len());
         assert_eq!(max_schema(&[0xff, 0xff, 0xff, 0xff, 0, 1, 0, 0, 9]), 9);
         assert_eq!((max_schema(&[0; 100]), max_schema(b"")), (0, 0));
     }
