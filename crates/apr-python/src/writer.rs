@@ -174,6 +174,14 @@ impl Slot {
                 self.shape
             )));
         }
+        let bits = |shape: &[usize]| shape.iter().fold(u64::from(dtype.bits()), |bits, &dim| bits * dim as u64);
+        // A part that ends within a byte can only be the last.
+        if bits(shape) % 8 != 0 && self.written * 8 + bits(shape) != bits(&self.shape) {
+            return Err(refused(format!(
+                "a part of tensor `{name}` has {} bits, which are no whole bytes: write parts of whole bytes, and the rest at the end",
+                bits(shape)
+            )));
+        }
         if self.written + len > self.len {
             return Err(refused(format!(
                 "tensor `{name}` has {} bytes, {} were written and {len} are too many",

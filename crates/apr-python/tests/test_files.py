@@ -113,6 +113,17 @@ def test_a_file_that_is_not_complete_is_dropped(tmp_path):
     assert os.listdir(tmp_path) == ["a"]
 
 
+def test_parts_are_whole_bytes(tmp_path):
+    path, values = tmp_path / "a", np.arange(4).astype(ml_dtypes.float4_e2m1fn)
+    with Writer(path, {"a": ("F4", [4])}) as writer:
+        for count in (1, 3):
+            with pytest.raises(SafetensorError, match="no whole bytes"):
+                writer.write("a", values[:count])
+        writer.write("a", values[:2])
+        writer.write("a", values[2:])
+    assert path.read_bytes() == save({"a": values})
+
+
 def test_digests_follow_the_values(tmp_path):
     arrays = {"a": np.arange(6.0).reshape(2, 3), "b": np.arange(4).astype(ml_dtypes.bfloat16), "c": np.zeros((0, 2))}
     one, other = tmp_path / "one", tmp_path / "other"

@@ -340,3 +340,12 @@ def test_quantized_models_predict(kind, tmp_path):
     exact, small = apr.load(tmp_path / "mlp.apr"), apr.load(tmp_path / "small.apr")
     theirs, ours = exact.predict(rows), small.predict(rows)
     assert ours.shape == theirs.shape and np.corrcoef(ours.ravel(), theirs.ravel())[0, 1] > 0.99
+
+
+@pytest.mark.parametrize(("kind", "array"), [("F16", np.float32([1, 7e4])), ("F32", np.float64([0, 1e39]))])
+def test_numbers_that_a_type_cannot_hold_are_refused(tmp_path, kind: str, array: np.ndarray) -> None:
+    with pytest.raises(apr.AprError, match="infinite") as caught:
+        gguf.save(tmp_path / "a.gguf", {"a": array}, types=kind)
+    assert caught.value.code == "q-scale-too-large" and not (tmp_path / "a.gguf").exists()
+    gguf.save(tmp_path / "b.gguf", {"a": np.float64([1, np.inf])}, types="F32")
+    assert np.isinf(gguf.open(tmp_path / "b.gguf")["a"].array()[1])

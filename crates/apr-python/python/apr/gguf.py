@@ -317,7 +317,13 @@ def _encoded(tensor: Any, kind: str) -> np.ndarray:
     if kind in _PLAIN:
         # No number becomes another one, but for floats of fewer bits.
         casting: Any = "safe" if kind.startswith("I") else "same_kind"
-        numbers = numbers.astype(_PLAIN[kind], casting=casting, copy=False)
+        with np.errstate(over="ignore"):
+            narrowed = numbers.astype(_PLAIN[kind], casting=casting, copy=False)
+        if narrowed.dtype.kind == "f" and narrowed.dtype.itemsize < numbers.dtype.itemsize:
+            lost = np.flatnonzero(np.isinf(narrowed) & np.isfinite(numbers))
+            if lost.size:
+                raise refused("q-scale-too-large", f"element {lost[0]} is too large for {kind} and would be infinite")
+        numbers = narrowed
     if kind in _PLAIN or kind == "BF16" and numbers.dtype.name == "bfloat16":
         return np.ascontiguousarray(numbers).reshape(-1).view(np.uint8)
     rows = np.ascontiguousarray(numbers, np.float32)

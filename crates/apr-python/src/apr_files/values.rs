@@ -146,10 +146,12 @@ fn of_json(json: &v2::Json) -> Value {
     if let Some(text) = json.as_str() {
         return Value::from(text.as_ref());
     }
-    match (json.as_bool(), json.as_u64(), json.as_f64()) {
-        (Some(value), ..) => Value::from(value),
-        (_, Some(value), _) => Value::from(value),
-        (_, _, Some(value)) => Value::from(value),
-        _ => Value::from(json.text()),
-    }
+    // A negative integer is no float: large ones would become other numbers.
+    let negative = || json.text().parse::<i64>().ok().map(Value::from);
+    json.as_bool()
+        .map(Value::from)
+        .or_else(|| json.as_u64().map(Value::from))
+        .or_else(negative)
+        .or_else(|| json.as_f64().map(Value::from))
+        .unwrap_or_else(|| Value::from(json.text()))
 }
