@@ -86,9 +86,9 @@ def torch_rows(count: int, rounds: int, folder: Path) -> None:
 
     waiting: list[apr.Checkpoints] = []
 
-    def save_asynchronously(place: Path, _: int) -> None:
-        # The caller's time; the rest is waited for outside of it.
-        waiting.append(apr.Checkpoints(place))
+    def save_asynchronously(_: Path, round_number: int) -> None:
+        # The caller's time; the rest is waited for outside of it. In a folder of its own, which is not emptied meanwhile.
+        waiting.append(apr.Checkpoints(folder / f"asynchronous-{round_number}"))
         waiting[-1].save(1, model, optimizer, scheduler=scheduler, asynchronous=True)
 
     def wait(place: Path, _: int) -> None:
@@ -150,7 +150,11 @@ def jax_rows(count: int, rounds: int, folder: Path) -> None:
     width = int((count / 8) ** 0.5)
     keys = jax.random.split(jax.random.key(0), 8)
     params = {f"layer_{idx}": {"kernel": jax.random.normal(key, (width, width)), "bias": jnp.zeros(width)} for idx, key in enumerate(keys)}
-    state = optax.adamw(1e-3).init(params)
+    adamw = optax.adamw(1e-3)
+    state = adamw.init(params)
+    # Zeros would be compressed to nothing by those who compress.
+    gradients = jax.tree.map(lambda leaf: jax.random.normal(jax.random.key(1), leaf.shape), params)
+    _, state = adamw.update(gradients, state, params)
     tree = {"params": params, "state": state}
 
     def orbax_save(place: Path, _: int) -> Path:
