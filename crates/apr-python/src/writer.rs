@@ -174,7 +174,8 @@ impl Slot {
                 self.shape
             )));
         }
-        let bits = |shape: &[usize]| shape.iter().fold(u64::from(dtype.bits()), |bits, &dim| bits * dim as u64);
+        let bits =
+            |shape: &[usize]| shape.iter().fold(u64::from(dtype.bits()), |bits, &dim| bits * dim as u64);
         // A part that ends within a byte can only be the last.
         if bits(shape) % 8 != 0 && self.written * 8 + bits(shape) != bits(&self.shape) {
             return Err(refused(format!(

@@ -144,12 +144,16 @@ impl Model {
         self.names.contains(name)
     }
 
-    /// Turns tensors that are the same view of the same storage, with the same type and shape, into aliases. The alphabetically first name stays.
+    /// Turns tensors that are the same view of the same storage, with the same type and shape, into aliases. The alphabetically first name stays, but
+    /// that of an output layer: programs tie it to the embedding when they load a model, and look for the embedding.
     #[cfg(any(feature = "torch", feature = "onnx", feature = "tflite"))]
     pub(crate) fn tie(&mut self) {
         let mut order: Vec<usize> = (0..self.tensors.len()).collect();
         let tensors = &self.tensors;
-        let key = |at: &usize| tensors.get(*at).map(|tensor| (tensor.identity(), tensor.name()));
+        let is_output = |name: &str| name == "lm_head.weight" || name.ends_with(".lm_head.weight");
+        let key = |at: &usize| {
+            tensors.get(*at).map(|tensor| (tensor.identity(), is_output(tensor.name()), tensor.name()))
+        };
         order.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
         let mut first: Option<&Tensor> = None;
         let mut tied = Vec::new();

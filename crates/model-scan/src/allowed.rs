@@ -348,6 +348,27 @@ const GROUPS: &[Group] = &[
         ],
         CLASS,
     ),
+    // The `.metadata` of distributed checkpoints.
+    group(
+        "torch.distributed.checkpoint.metadata",
+        &[
+            "Metadata",
+            "MetadataIndex",
+            "TensorStorageMetadata",
+            "BytesStorageMetadata",
+            "ChunkStorageMetadata",
+            "TensorProperties",
+            "StorageMeta",
+        ],
+        CLASS,
+    ),
+    group(
+        "torch.distributed.checkpoint.metadata",
+        &["_MEM_FORMAT_ENCODING"],
+        Use::Function(Arguments::Count(1, 1)),
+    ),
+    group("torch.distributed.checkpoint.filesystem", &["_StorageInfo"], CLASS),
+    group("torch.serialization", &["_get_layout"], Use::Function(Arguments::Count(1, 1))),
     // Arrays of NumPy.
     group("numpy", &["ndarray", "matrix", "recarray", "record"], CONSTANT),
     // The name since NumPy 2.0.

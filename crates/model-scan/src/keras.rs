@@ -179,7 +179,10 @@ fn found(source: &dyn ReadAt, kept: usize) -> Result<(Vec<(u64, Problem)>, bool)
 fn is_module(name: &str) -> bool {
     let mut parts = name.split('.').skip_while(|part| *part == "src");
     parts.next().is_some_and(|part| {
-        MODULES.contains(&part) || (part, parts.next()) == ("utils", Some("feature_space"))
+        let next = parts.next();
+        // Optimizers of a compiled model are those of the backend.
+        let is_optimizer = part == "backend" && next.is_some() && parts.next() == Some("optimizers");
+        MODULES.contains(&part) || (part, next) == ("utils", Some("feature_space")) || is_optimizer
     })
 }
 
@@ -241,6 +244,7 @@ mod tests {
         for module in [
             "keras",
             "keras.src.models.functional",
+            "keras.src.backend.torch.optimizers.torch_adam",
             "tf_keras.src.engine.sequential",
             "keras.saving",
             "builtins",

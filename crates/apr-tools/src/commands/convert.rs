@@ -255,6 +255,9 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
     if selected.is_empty() && !all.is_empty() {
         return Err(Failure::new(CODE_NOTHING_SELECTED, "no tensor is selected").in_file(input));
     }
+    if all.is_empty() && matches!(model.format(), Format::Foreign(_)) {
+        console.remark("the file has no tensor that can be read: `apr check FILE` says what was left out");
+    }
     let names: Vec<String> = selected.iter().map(|tensor| renamed(tensor.name(), &renames)).collect();
     let n_renamed = all.iter().filter(|tensor| renamed(tensor.name(), &renames) != tensor.name()).count();
     if !renames.is_empty() && n_renamed == 0 {
@@ -278,6 +281,14 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
         }
     }
     let format = target.format(&model, metadata.as_ref(), &selected)?;
+    // Programs of Hugging Face refuse a file that does not say so.
+    let is_torch = matches!(
+        model.format(),
+        Format::Foreign(Foreign::Torch | Foreign::TorchLegacy | Foreign::TorchIndex)
+    );
+    if is_torch && format == Format::SafeTensors && request.metadata.is_kept("format") {
+        metadata.get_or_insert_default().entry("format".to_owned()).or_insert_with(|| "pt".to_owned());
+    }
     let changed = blocks::fit(&mut selected, format, blocks).map_err(|failure| failure.in_file(input))?;
     if format == Format::SafeTensors && !changed.is_empty() {
         metadata.iter_mut().for_each(|entries| entries::set_dequantized(entries, Dtype::F32));
@@ -345,6 +356,11 @@ struct Edited {
 }
 
 impl MetadataEdit {
+    /// Whether metadata are wanted, and this key among them.
+    fn is_kept(&self, key: &str) -> bool {
+        !matches!(self.base, Base::Nothing) && !self.unset.iter().any(|unset| unset == key)
+    }
+
     fn apply(
         &self,
         model: &Model,

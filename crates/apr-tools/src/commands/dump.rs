@@ -12,7 +12,7 @@ use foreign_tensors::numpy;
 use serde::Serialize;
 use st_core::{Bounds, SlicePlan};
 
-use self::values::{Layout, Rows, for_each};
+use self::values::{Layout, Rows, Value, for_each};
 use crate::args::slice::Slice;
 use crate::args::{CompatArg, INPUT_HELP, PartArgs, TrustedArg, WriteArgs};
 use crate::error::{CODE_NOT_CARRIED, CODE_USAGE, Exit, Failure};
@@ -147,7 +147,7 @@ impl<'m> Part<'m> {
             Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()))
         };
         let dtype = tensor.dtype().element().ok_or_else(unknown)?;
-        let plan = slice.map(|slice| SlicePlan::new(dtype, tensor.shape(), slice.indices(), Bounds::Exact));
+        let plan = slice.map(|slice| SlicePlan::new(dtype, tensor.shape(), slice.indices(), Bounds::Clamp));
         let plan = plan.transpose().map_err(|error| {
             let shape = human::shape(tensor.shape());
             Failure::new(CODE_USAGE, error.to_string()).of_tensor(Some(tensor.name())).help(format!(
@@ -186,6 +186,20 @@ impl<'m> Part<'m> {
         if gathered.is_empty() { Ok(()) } else { take(&gathered) }
     }
 
+    /// Passes the values of the part to `take`. The last byte of packed ones may have more than there are.
+    fn values<E: From<Failure>>(&self, mut take: impl FnMut(Value) -> Result<(), E>) -> Result<(), E> {
+        let mut left = self.shape().iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
+        self.read(|bytes| {
+            for_each(self.dtype, bytes, |value| match left.checked_sub(1) {
+                Some(rest) => {
+                    left = rest;
+                    take(value)
+                }
+                None => Ok(()),
+            })
+        })
+    }
+
     fn write_buffered(
         &self,
         format: Format,
@@ -207,20 +221,17 @@ impl<'m> Part<'m> {
             Format::Npy => {
                 let (dtype, header) = self.npy_header()?;
                 out.write_all(&header).map_err(refused)?;
-                self.read(|bytes| {
-                    match dtype == self.dtype {
-                        true => out.write_all(bytes),
-                        false => {
-                            for_each(self.dtype, bytes, |value| out.write_all(&value.to_f32().to_le_bytes()))
-                        }
+                match dtype == self.dtype {
+                    true => self.read(|bytes| out.write_all(bytes).map_err(refused)),
+                    false => {
+                        self.values(|value| out.write_all(&value.to_f32().to_le_bytes()).map_err(refused))
                     }
-                    .map_err(refused)
-                })
+                }
             }
             Format::Text | Format::Csv => {
                 let layout = if format == Format::Csv { Layout::Csv } else { Layout::Text };
                 let mut rows = Rows::new(layout, self.shape(), out);
-                self.read(|bytes| for_each(self.dtype, bytes, |value| rows.value(&value)).map_err(refused))?;
+                self.values(|value| rows.value(&value).map_err(refused))?;
                 rows.end().map_err(refused)
             }
         }
@@ -261,7 +272,7 @@ impl<'m> Part<'m> {
     /// Reports the values themselves.
     fn report(&self, input: &Path, console: &mut Console) -> Result<(), Failure> {
         let mut list = List::default();
-        self.read(|bytes| for_each(self.dtype, bytes, |value| list.push(&value, false)))?;
+        self.values(|value| list.push(&value, false))?;
         let report = DumpReport { values: Some([]), ..self.described(input) };
         console.report_with_list(&report, "values", &list)
     }

@@ -143,7 +143,8 @@ fn options(args: &Args) -> Result<Options, Failure> {
     let (max_body, max_memory) = (parse_size(&args.max_body)?, parse_size(&args.max_memory)?);
     if max_body > max_memory {
         let what = format!("--max-body {} is more than --max-memory {}", args.max_body, args.max_memory);
-        return Err(Failure::new(CODE_USAGE, what).help("give --max-memory a larger size, several times that of a body"));
+        return Err(Failure::new(CODE_USAGE, what)
+            .help("give --max-memory a larger size, several times that of a body"));
     }
     let default = Options::default();
     Ok(Options {

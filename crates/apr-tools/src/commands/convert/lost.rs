@@ -5,6 +5,7 @@ use apr_container::{
     Expect, Limits, PayloadLayout, ReadOptions, encode_payload_to_vec, load_from_bytes_with, v2,
 };
 use apr_models::{AnyModel, Model as _, Tensors};
+use model_file::Warning;
 
 use crate::error::{CODE_NOT_CARRIED, Failure};
 use crate::input::{AprV1, Contents, Format, Model};
@@ -17,8 +18,9 @@ use crate::terminal::human::plural;
 /// If a model cannot be encoded.
 pub(crate) fn parts(model: &Model, to: Format) -> Result<Vec<String>, Failure> {
     match model.contents() {
-        Contents::SafeTensors(_) | Contents::Gguf(_) | Contents::Foreign(_) | Contents::Sealed(_) => {
-            Ok(Vec::new())
+        Contents::SafeTensors(_) | Contents::Gguf(_) | Contents::Sealed(_) => Ok(Vec::new()),
+        Contents::Foreign(file) => {
+            Ok(file.model().notes().iter().map(|note| Warning::of_foreign(note).message).collect())
         }
         Contents::AprV1(file) => of_model(file, to),
         Contents::AprV2(file) => {
