@@ -36,7 +36,8 @@ impl Companions for NoCompanions {
     }
 }
 
-/// The folder of the model. Links are not followed, and only regular files with one name are opened.
+/// The folder of the model. Links are not followed, but for those of the hub's cache to its blobs, and only regular files with one name are
+/// opened.
 #[cfg(feature = "std")]
 #[derive(Clone, Debug)]
 pub struct Folder {
@@ -73,7 +74,7 @@ impl Companions for Folder {
         for part in path.split('/') {
             whole.push(part);
             let found = whole.symlink_metadata().map_err(missing)?;
-            if found.is_symlink() {
+            if found.is_symlink() && !is_blob_of_hub(&self.path, &whole) {
                 return Err(refuse("it leads through a symbolic link"));
             }
         }
@@ -94,6 +95,16 @@ impl Companions for Folder {
     fn file_name(&self) -> Option<&str> {
         self.file.as_deref()
     }
+}
+
+/// Whether a link leads to a blob of the same repository in the hub's cache: `REPOSITORY/snapshots/COMMIT/...` has links to
+/// `REPOSITORY/blobs`, which its programs make.
+#[cfg(feature = "std")]
+fn is_blob_of_hub(folder: &Path, link: &Path) -> bool {
+    let (Ok(folder), Ok(blob)) = (folder.canonicalize(), link.canonicalize()) else { return false };
+    let snapshots = folder.ancestors().find(|above| above.ends_with("snapshots"));
+    let repository = snapshots.and_then(Path::parent);
+    repository.is_some_and(|repository| blob.parent() == Some(&*repository.join("blobs")))
 }
 
 /// The rules for paths in files. `..` is refused even where the path comes back.
@@ -133,5 +144,28 @@ mod tests {
             NoCompanions.open("data/blob 1.bin").err().map(|error| error.code()),
             Some("ft-companion-missing")
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_to_blobs_of_the_same_repository_alone() {
+        use std::fs;
+        use std::os::unix::fs::symlink;
+        let root = std::env::temp_dir().join(alloc::format!("ft-hub-{}", std::process::id()));
+        let snapshot = root.join("models--a/snapshots/0a");
+        fs::create_dir_all(&snapshot).unwrap();
+        for folder in ["models--a/blobs", "models--b/blobs"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+            fs::write(root.join(folder).join("1f"), "bytes").unwrap();
+        }
+        symlink("../../blobs/1f", snapshot.join("own.bin")).unwrap();
+        symlink("../../../models--b/blobs/1f", snapshot.join("other.bin")).unwrap();
+        symlink("../../blobs", snapshot.join("blobs")).unwrap();
+        let open = |path| Folder::new(&snapshot).open(path).map(|file| file.total_len());
+        assert_eq!(open("own.bin").unwrap(), 5);
+        for path in ["other.bin", "blobs/1f"] {
+            assert_eq!(open(path).err().map(|error| error.code()), Some("ft-companion-path"), "{path}");
+        }
+        fs::remove_dir_all(root).unwrap();
     }
 }

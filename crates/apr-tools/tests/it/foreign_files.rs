@@ -40,6 +40,18 @@ fn fit(name: &str, facts: &Value, found: &Rows) -> bool {
     is_open || [&listed, &both].contains(&&without) || (!other.is_empty() && without == other)
 }
 
+#[test]
+fn archives_come_from_standard_input() {
+    let sandbox = Sandbox::with_models();
+    assert_eq!(sandbox.run(&["convert", "model.safetensors", "arrays.npz"]).exit, 0);
+    let ran = sandbox.run_with_input(&["convert", "-", "again.safetensors"], &sandbox.read("arrays.npz"));
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    assert_eq!(sandbox.run(&["diff", "model.safetensors", "again.safetensors", "--ignore-metadata"]).exit, 0);
+    let ran = sandbox.run_with_input(&["convert", "-", "x.safetensors"], b"PK\x03\x04 and no archive");
+    assert_ne!(ran.exit, 0);
+    assert!(ran.stderr.contains("help:"), "{}", ran.stderr);
+}
+
 /// Types that NumPy has and no format of tensors.
 #[test]
 fn complex_numbers_of_128_bits_go_back_to_numpy() {
