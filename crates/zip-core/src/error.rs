@@ -11,7 +11,7 @@ located_error::errors! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum ErrorKind {
         /// There is no end record of a ZIP archive in the last 64 KiB.
-        NoEnd {} = "zc-end" (Invalid), "not a ZIP archive: no end record" => "check that this is the right file";
+        NoEnd {} = "zc-end" (Invalid), "not a ZIP archive: no end record" => "the file is cut short, or it is none: fetch it again and compare its SHA-256 with the publisher's";
         /// The central directory is not where the end record says, nor before it.
         NoDirectory {} = "zc-directory" (Invalid), "the central directory is missing" => DOWNLOAD;
         /// The member's local header or its data are not in the file.

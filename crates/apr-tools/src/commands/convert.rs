@@ -8,6 +8,7 @@ mod lost;
 mod numpy;
 mod target;
 
+use alloc::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::value_parser;
@@ -307,7 +308,12 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
     };
     match format {
         Format::Foreign(written @ (Foreign::Npz | Foreign::Npy)) => {
-            job.lost.extend(entries().into_keys().map(|key| format!("metadata `{key}`")));
+            let names = copies.aliases.iter().map(|(alias, kept)| (renamed(alias, &renames), *kept));
+            let names: BTreeMap<String, &str> = names.collect();
+            job.lost.extend(entries().into_keys().map(|key| match names.get(&key) {
+                Some(kept) => format!("the name `{key}` of the tensor `{kept}`"),
+                None => format!("metadata `{key}`"),
+            }));
             numpy::write_arrays(written, tensors(), &job, console).map_err(at_input)?;
         }
         // No model comes out of a sealed file here, and none is written as one, or in another foreign format.

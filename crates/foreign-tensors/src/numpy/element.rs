@@ -45,7 +45,9 @@ fn other(code: &str, kind: &str) -> String {
         "S" | "a" => "an array of byte strings",
         "U" => "an array of strings",
         "M" | "m" => "an array of dates or times",
-        "V" if kind == "V2" => "an array of two-byte void elements, which may be bfloat16,",
+        "V" if kind == "V2" => {
+            "an array of two-byte void elements, which may be bfloat16 (--void-as-bf16 reads them as that),"
+        }
         "V" => "an array of void elements, whose type is not in the file,",
         "f" => "an array of extended-precision floats",
         "c" => "an array of extended-precision complex numbers",

@@ -249,7 +249,13 @@ impl<'w> Walker<'w, '_> {
         Ok(true)
     }
 
+    /// A value beside the tensors. One that is too long is left out: the tensors are what the file is read for.
     fn entry(&mut self, json: String) -> Result<(), Error> {
+        let len = (self.path.len() + json.len()) as u64;
+        if self.text.saturating_add(len) > self.options.limits.text_bytes {
+            self.note("a value of this length is left out");
+            return self.charge_text(0);
+        }
         self.charge_text(json.len())?;
         self.model.add_entry(self.path.as_str(), json);
         Ok(())
