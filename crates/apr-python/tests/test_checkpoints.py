@@ -315,6 +315,36 @@ def test_several_objects_are_saved_in_lists_and_mappings(tmp_path):
             checkpoint.load_into(three.model, optimizers, scheduler=schedules, ema=parts["ema"])
 
 
+class Keeper:
+    """Keeps and changes what it is given."""
+
+    def __init__(self) -> None:
+        self.state: Any = {"a": np.zeros(3), "b": [np.zeros(2)]}
+
+    def state_dict(self) -> Any:
+        return self.state
+
+    def load_state_dict(self, state: Any) -> None:
+        assert not state["a"].any() and not state["b"][0].any()
+        self.state = state
+        state["a"] += 1
+        state["b"][0] += 1
+
+
+def test_what_was_loaded_is_not_the_checkpoints(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path)
+    flat = {"a": np.zeros(3), "none": np.zeros((0, 2)), "scalar": np.float32(0)}
+    nested = {name: Keeper() for name in ("optimizer", "scheduler", "scaler", "ema", "loader")}
+    checkpoints.save(1, flat, **nested)
+    checkpoint = checkpoints.load(1)
+    for _ in range(2):
+        restored = checkpoint.load_into(flat, **nested)
+        assert all(np.array_equal(restored.model[name], value) for name, value in flat.items())
+        restored.model["a"] += 1
+    # Its own tensors are views of the file.
+    assert checkpoint.model["a"].base is not None and not checkpoint.ema["a"].any()
+
+
 def test_names_that_are_taken_get_a_number(tmp_path):
     state = {"a.b": np.ones(1), "a": {"b": np.zeros(1)}, "__metadata__": np.ones(2), 7: [np.ones(3)]}
     checkpoints = apr.Checkpoints(tmp_path)

@@ -516,6 +516,32 @@ def test_two_processes_go_on_to_the_bit(tmp_path):
     assert [process.returncode for process in started] == [0, 0], told
 
 
+def test_what_was_loaded_is_not_the_checkpoints(tmp_path):
+    class Keeping(nn.Linear):
+        kept: Any = torch.zeros(2)
+
+        def get_extra_state(self) -> Any:
+            return self.kept
+
+        def set_extra_state(self, state: Any) -> None:
+            self.kept = state
+
+    model = Keeping(2, 2)
+    checkpoints = apr.Checkpoints(tmp_path)
+    weights = {"w": torch.ones(2), "none": torch.ones(0, 2), "scalar": torch.ones(())}
+    checkpoints.save(1, weights, {"m": np.zeros(2)}, ema=weights)
+    checkpoints.save(2, model)
+    checkpoint, other = checkpoints.load(1), checkpoints.load(2)
+    for _ in range(2):
+        restored = checkpoint.load_into(weights, {"m": np.zeros(2)}, ema=weights)
+        assert same(restored.model, weights) and same(restored.ema, weights) and np.array_equal(restored.optimizer["m"], [0, 0])
+        for tensor in (restored.model["w"], restored.ema["w"], restored.optimizer["m"]):
+            tensor += 5
+        other.load_into(model)
+        assert torch.equal(model.kept, torch.zeros(2))
+        model.kept += 5
+
+
 class TestResumableLoader:
     DATA = torch.arange(17)
 

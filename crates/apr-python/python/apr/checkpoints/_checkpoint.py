@@ -102,7 +102,7 @@ class Checkpoint:
     def _training(self) -> dict[str, Any]:
         """Everything that is no weights, read anew: objects keep and change what they are given."""
         file = self._files.get(_TRAINING)
-        return {} if file is None else file.value(self._convert)
+        return {} if file is None else file.copied().value(self._convert)
 
     def load_into(
         self,
@@ -186,7 +186,7 @@ class Checkpoint:
     def _load_average(self, part: str, target: Any, notes: Any, strict: bool) -> Any:
         file = self._files[part]
         if file.is_structure:
-            return _states.load_state(target, file.value(self._convert))
+            return _states.load_state(target, file.copied().value(self._convert))
         return _states.adapter_of(target).unpack(target, file, notes(part), strict)
 
     def _own_rank(self, training: Mapping[str, Any]) -> dict[str, Any]:

@@ -88,8 +88,7 @@ Convert = Callable[["TensorFile", str], Any]
 
 def as_numpy(file: TensorFile, name: str) -> Any:
     """The tensor as an array of numpy, on the memory of the file."""
-    dtype, shape, start, end = file.table[name]
-    return array_in(file.data, dtype, shape, start, end)
+    return array_in(*file.place(name))
 
 
 def as_framework(framework: str, device: Any) -> Convert:
@@ -101,21 +100,37 @@ def as_framework(framework: str, device: Any) -> Convert:
     convert = converter(framework, "cpu" if device is None else device)
 
     def tensor(file: TensorFile, name: str) -> Any:
-        dtype, shape, start, end = file.table[name]
-        return convert(memoryview(file.data)[start:end], dtype, shape)
+        data, dtype, shape, start, end = file.place(name)
+        return convert(memoryview(data)[start:end], dtype, shape)
 
     return tensor
 
 
 class TensorFile:
-    """A tensor file of a checkpoint, in memory and verified."""
+    """A tensor file of a checkpoint, in memory and verified. With `copies`, no tensor shares its memory."""
 
     def __init__(
-        self, metadata: dict[str, str] | None, data: bytearray, table: dict[str, tuple[str, list[int], int, int]]
+        self,
+        metadata: dict[str, str] | None,
+        data: bytearray,
+        table: dict[str, tuple[str, list[int], int, int]],
+        copies: bool = False,
     ) -> None:
         self.metadata = metadata or {}
         self.data = data
         self.table = table
+        self.copies = copies
+
+    def copied(self) -> TensorFile:
+        """The file for objects that keep and change what they are given."""
+        return TensorFile(self.metadata, self.data, self.table, copies=True)
+
+    def place(self, name: str) -> tuple[bytearray, str, list[int], int, int]:
+        """Memory with a tensor, its element type and shape, and where in the memory it starts and ends."""
+        dtype, shape, start, end = self.table[name]
+        if self.copies:
+            return self.data[start:end], dtype, shape, 0, end - start
+        return self.data, dtype, shape, start, end
 
     @property
     def is_structure(self) -> bool:

@@ -31,7 +31,7 @@ def _fill(what: str, variables: Sequence[Any], file: TensorFile, notes: Mapping[
     order = notes.get("order", [])
     if len(order) != len(variables):
         raise ValueError(f"the checkpoint has {len(order)} variables of the {what}, the {what} {len(variables)}: build it first")
-    pairs = []
+    file, pairs = file.copied(), []
     for name, variable in zip(order, variables, strict=True):
         array = as_numpy(file, name)
         # Numbers of layers depend on what the process has made before.

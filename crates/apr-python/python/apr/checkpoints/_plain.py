@@ -31,7 +31,7 @@ def pack(model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
 
 
 def unpack(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool) -> Any:
-    return _states.load_state(target, file.tensors(as_numpy) | dict(notes.get("values", {})))
+    return _states.load_state(target, file.copied().tensors(as_numpy) | dict(notes.get("values", {})))
 
 
 def pack_optimizer(optimizer: Any, model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
@@ -41,4 +41,4 @@ def pack_optimizer(optimizer: Any, model: Any, copy: bool) -> tuple[Part, dict[s
 
 
 def unpack_optimizer(target: Any, file: TensorFile, notes: Mapping[str, Any], model: Any) -> Any:
-    return _states.load_state(target, file.value(as_numpy))
+    return _states.load_state(target, file.copied().value(as_numpy))

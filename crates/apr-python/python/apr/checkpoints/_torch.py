@@ -134,10 +134,12 @@ def pack(model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
 
 def unpack(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool) -> Any:
     """Fills a model. Of a dictionary of tensors, a new one is returned."""
-    state = file.tensors(as_framework("pt", "cpu")) | dict(notes.get("values", {}))
     modules = _modules(target)
+    state = (file if modules else file.copied()).tensors(as_framework("pt", "cpu")) | dict(notes.get("values", {}))
     if not modules:
         return state
+    # Modules copy into their parameters and buffers, and may keep what else they are given.
+    state |= {name: value.clone() for name, value in state.items() if name.endswith("_extra_state") and isinstance(value, torch.Tensor)}
     others = [name for name in state if not name.startswith(tuple(modules))]
     if strict and others:
         raise ValueError(f"the checkpoint has tensors of no model that was given: {listed(others)}")
@@ -188,12 +190,7 @@ def unpack_optimizer(target: Any, file: TensorFile, notes: Mapping[str, Any], mo
             _fill(optimizer, state, names)
         return isinstance(optimizer, torch.optim.Optimizer)
 
-    return _states.load_state(target, file.value(_own_tensors), fill)
-
-
-def _own_tensors(file: TensorFile, name: str) -> Any:
-    # In memory of its own: the optimizer changes it in place.
-    return as_framework("pt", "cpu")(file, name).clone()
+    return _states.load_state(target, file.copied().value(as_framework("pt", "cpu")), fill)
 
 
 def _fill(optimizer: Any, state: Any, names: Mapping[int, str]) -> None:
