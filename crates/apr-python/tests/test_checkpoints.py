@@ -18,7 +18,7 @@ import pytest
 
 import apr
 from apr import structures
-from apr.checkpoints import _folder
+from apr.checkpoints import _folder, _ranks
 from apr.safetensors import SafetensorError
 from apr.safetensors.numpy import load_file
 
@@ -469,9 +469,9 @@ class Group:
         self.rank, self.count, self.shared = rank, 2, shared
 
     def gather(self, value: Any) -> list[Any]:
-        self.shared[self.rank] = value
+        self.shared[self.rank] = _ranks.to_bytes(value)
         self.shared["barrier"].wait(10)
-        return [self.shared[0], self.shared[1]]
+        return [_ranks.from_bytes(self.shared[rank]) for rank in (0, 1)]
 
     def agree(self, failed: bool) -> bool:
         if self.rank == 0:
@@ -533,6 +533,15 @@ def test_rank_0_writes_and_every_rank_gets_its_own_state(tmp_path, two_ranks):
         assert np.array_equal(training.model.w, trainings[0].model.w)
 
     assert two_ranks(load) == [None, None]
+
+
+def test_states_of_ranks_keep_the_types_of_their_arrays():
+    torch = pytest.importorskip("torch")
+    state = {"t": torch.arange(3), "n": np.arange(3, dtype=np.int16), "b": b"x", "s": np.float32(2), "none": [torch.ones(0, 2), None]}
+    found = _ranks.from_bytes(_ranks.to_bytes(state))
+    assert torch.equal(found["t"], state["t"]) and found["none"][0].shape == (0, 2)
+    assert type(found["n"]) is np.ndarray and found["n"].dtype == np.int16 and np.array_equal(found["n"], state["n"])
+    assert found["b"] == b"x" and type(found["s"]) is np.float32
 
 
 def test_an_error_of_rank_0_ends_the_others_too(tmp_path, two_ranks):

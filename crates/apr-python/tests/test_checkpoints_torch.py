@@ -461,13 +461,14 @@ DISTRIBUTED = textwrap.dedent(
     checkpoints = apr.Checkpoints(folder)
     model, optimizer, loader = made(1)
     run(model, optimizer, loader, 4)
-    checkpoints.save(4, model, optimizer, loader=loader)
-    expected = run(model, optimizer, loader, 5)
+    noise = torch.Generator().manual_seed(rank)
+    checkpoints.save(4, model, optimizer, loader=[loader, noise])
+    expected, noises = run(model, optimizer, loader, 5), torch.rand(3, generator=noise)
     model, optimizer, loader = made(7)
     checkpoint = checkpoints.resume()
     assert not any(name.startswith("module.") for name in checkpoint.model)
-    checkpoint.load_into(model, optimizer, loader=loader)
-    assert run(model, optimizer, loader, 5) == expected
+    checkpoint.load_into(model, optimizer, loader=[loader, noise])
+    assert run(model, optimizer, loader, 5) == expected and torch.equal(torch.rand(3, generator=noise), noises)
     # What rank 0 cannot do, all hear of.
     for asynchronous in (False, True):
         try:
@@ -514,6 +515,47 @@ def test_two_processes_go_on_to_the_bit(tmp_path):
         for process in started:
             process.kill()
     assert [process.returncode for process in started] == [0, 0], told
+
+
+class Agent:
+    """An object around a module, with a counter in an array of numpy."""
+
+    def __init__(self, *, is_mixed: bool = False) -> None:
+        self.net, self.seen = nn.Linear(2, 2), np.zeros(1)
+        self.is_mixed = is_mixed
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**self.net.state_dict(), **({"seen": self.seen} if self.is_mixed else {})}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        self.seen = state.pop("seen", self.seen)
+        assert type(self.seen) is np.ndarray
+        self.net.load_state_dict(state)
+
+
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_objects_around_tensors_get_tensors(is_mixed, tmp_path):
+    agent = Agent(is_mixed=is_mixed)
+    agent.seen += 3
+    optimizer = torch.optim.Adam(agent.net.parameters())
+    agent.net(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    generator = torch.Generator().manual_seed(5)
+    checkpoints = apr.Checkpoints(tmp_path)
+    checkpoints.save(1, agent, optimizer, scheduler=generator, ema=agent, extra={"t": torch.ones(2), "n": np.ones(2)})
+    expected = torch.rand(3, generator=generator)
+    other, average = Agent(is_mixed=is_mixed), Agent(is_mixed=is_mixed)
+    restored = torch.optim.Adam(other.net.parameters())
+    checkpoint = checkpoints.load(1)
+    assert isinstance(checkpoint.model["weight"], torch.Tensor) and isinstance(checkpoint.ema["weight"], torch.Tensor)
+    assert isinstance(checkpoint.extra["t"], torch.Tensor) and isinstance(checkpoint.extra["n"], np.ndarray)
+    assert isinstance(checkpoints.load(1, framework="np").model["weight"], np.ndarray)
+    # Whatever the framework of `model` is.
+    checkpoints.load(1, framework="np").load_into(other, restored, scheduler=generator, ema=average)
+    assert same(other.net.state_dict(), agent.net.state_dict()) and same(average.net.state_dict(), agent.net.state_dict())
+    assert same(restored.state_dict(), optimizer.state_dict()) and torch.equal(torch.rand(3, generator=generator), expected)
+    assert not is_mixed or other.seen == [3.0]
 
 
 def test_what_was_loaded_is_not_the_checkpoints(tmp_path):

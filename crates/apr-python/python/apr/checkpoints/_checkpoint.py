@@ -64,11 +64,14 @@ class Checkpoint:
         return f"Checkpoint({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     @cached_property
-    def _convert(self) -> Convert:
+    def _convert(self) -> Convert | None:
+        """What the caller asked for; None: tensors of the libraries that they were saved of."""
         framework, device = self._asked
-        framework = framework or _FRAMEWORKS.get(self.framework or "", "np")
+        framework = framework or _FRAMEWORKS.get(self.framework or "")
+        if framework is None and device in (None, "cpu"):
+            return None
         try:
-            return as_framework(framework, device)
+            return as_framework(framework or "np", device)
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 f"the checkpoint is one of {self.framework}, and {error.name} is not installed: load it with framework='np'", name=error.name
@@ -77,7 +80,7 @@ class Checkpoint:
     @cached_property
     def model(self) -> dict[str, Any]:
         """The tensors of the model by name, in the framework that wrote them or that `load` was asked for. They can be written to."""
-        return self._files["model"].tensors(self._convert)
+        return self._files["model"].value(self._convert)
 
     @cached_property
     def optimizer(self) -> Any:
@@ -94,15 +97,15 @@ class Checkpoint:
     @property
     def extra(self) -> Any:
         """What was saved as `extra`."""
-        return self._training().get("extra")
+        return self._training(self._convert).get("extra")
 
     def _ema(self) -> dict[str, TensorFile]:
         return {name: file for name, file in self._files.items() if name == "ema" or name.startswith("ema.")}
 
-    def _training(self) -> dict[str, Any]:
+    def _training(self, convert: Convert | None = None) -> dict[str, Any]:
         """Everything that is no weights, read anew: objects keep and change what they are given."""
         file = self._files.get(_TRAINING)
-        return {} if file is None else file.copied().value(self._convert)
+        return {} if file is None else file.copied().value(convert)
 
     def load_into(
         self,
@@ -186,7 +189,7 @@ class Checkpoint:
     def _load_average(self, part: str, target: Any, notes: Any, strict: bool) -> Any:
         file = self._files[part]
         if file.is_structure:
-            return _states.load_state(target, file.copied().value(self._convert))
+            return _states.load_state(target, file.copied().value())
         return _states.adapter_of(target).unpack(target, file, notes(part), strict)
 
     def _own_rank(self, training: Mapping[str, Any]) -> dict[str, Any]:

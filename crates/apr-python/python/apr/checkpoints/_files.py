@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,16 @@ from . import _arrays
 
 # A name that no tensor of a file can have.
 _RESERVED = "__metadata__"
+
+# Metadata of names and tensors that were torch's, where nothing else says so.
+_OF_TORCH = {"format": "pt"}
+
+# Types of nodes, with the module of their library and its name as a framework.
+_LIBRARIES = {
+    "torch.Tensor": ("torch", "pt"),
+    "jaxlib.xla_extension.ArrayImpl": ("jax", "flax"),
+    "jaxlib._jax.ArrayImpl": ("jax", "flax"),
+}
 
 
 def free_name(name: str, taken: Mapping[str, Any]) -> str:
@@ -45,9 +56,9 @@ class Part:
         return self.tensors, self.metadata
 
 
-def flat(tensors: Mapping[str, Any], copy: bool, aliases: Mapping[str, str] | None = None) -> Part:
-    """Tensors of any framework by name; `aliases` are further names of some of them. With `copy`, nothing of the caller's is kept."""
-    part = Part({}, dict(aliases) if aliases else None)
+def flat(tensors: Mapping[str, Any], copy: bool, metadata: Mapping[str, str] | None = None) -> Part:
+    """Tensors of any framework by name; the metadata may have further names of some. With `copy`, nothing of the caller's is kept."""
+    part = Part({}, dict(metadata) if metadata else None)
     part.tensors = {name: _arrays.stored(name, tensor, copy, part.keep) for name, tensor in tensors.items()}
     return part
 
@@ -61,6 +72,16 @@ def structure(value: Any, copy: bool) -> Part:
         raise writer.error("the data are nested more deeply than Python can follow", "ss-depth") from error
     tensors = writer.tensors or {"null": np.zeros(1, np.int64)}
     return Part(tensors, {SCHEMA_KEY: schema, VERSION_KEY: VERSION}, writer.keep)
+
+
+def flat_or_structure(value: Any, copy: bool) -> Part:
+    """Names and arrays if it is nothing else, a structure otherwise, also of arrays of which only some are torch's."""
+    if not are_arrays(value):
+        return structure(value, copy)
+    are_of_torch = {_arrays.is_torch(array) for array in value.values()}
+    if len(are_of_torch) == 2:
+        return structure(dict(value), copy)
+    return flat(value, copy, _OF_TORCH if are_of_torch == {True} else None)
 
 
 class _PartWriter(Writer):
@@ -106,6 +127,12 @@ def as_framework(framework: str, device: Any) -> Convert:
     return tensor
 
 
+def _as_saved(data_type: str) -> Convert:
+    """Tensors of the library that a type of a node names; numpy's if this process has not imported it."""
+    module, framework = _LIBRARIES.get(data_type, ("", ""))
+    return as_framework(framework if module in sys.modules else "np", None)
+
+
 class TensorFile:
     """A tensor file of a checkpoint, in memory and verified. With `copies`, no tensor shares its memory."""
 
@@ -120,6 +147,15 @@ class TensorFile:
         self.data = data
         self.table = table
         self.copies = copies
+
+    @classmethod
+    def of_bytes(cls, data: bytearray) -> TensorFile:
+        """A file that this program has written."""
+        start = 8 + int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:start])
+        metadata = header.pop(_RESERVED, None)
+        table = {name: (info["dtype"], info["shape"], *(start + offset for offset in info["data_offsets"])) for name, info in header.items()}
+        return cls(metadata, data, table)
 
     def copied(self) -> TensorFile:
         """The file for objects that keep and change what they are given."""
@@ -136,20 +172,27 @@ class TensorFile:
     def is_structure(self) -> bool:
         return SCHEMA_KEY in self.metadata
 
+    @property
+    def is_of_torch(self) -> bool:
+        return self.metadata == _OF_TORCH
+
     def aliases(self) -> dict[str, str]:
         """Further names of tensors, with the names that these have in the file."""
-        known = self.table
-        return {name: kept for name, kept in self.metadata.items() if kept in known and name not in known}
+        known, further = self.table, {} if self.is_of_torch else self.metadata
+        return {name: kept for name, kept in further.items() if kept in known and name not in known}
 
     def tensors(self, convert: Convert) -> dict[str, Any]:
         """All tensors; one with several names is one object."""
         found = {name: convert(self, name) for name in self.table}
         return found | {name: found[kept] for name, kept in self.aliases().items()}
 
-    def value(self, convert: Convert) -> Any:
-        """The nested data of a structure, or else the tensors by name. Arrays that were numpy's are so again."""
+    def value(self, convert: Convert | None = None) -> Any:
+        """The nested data of a structure, or else the tensors by name.
+
+        Without `convert` each is of the library that it was saved of, if that was imported. Arrays of numpy in a structure always are.
+        """
         if not self.is_structure:
-            return self.tensors(convert)
+            return self.tensors(convert or _as_saved("torch.Tensor" if self.is_of_torch else "numpy.ndarray"))
         return _PartReader(self, convert).deserialize(schema_of(self.metadata, MAX_NODES))
 
 
@@ -171,11 +214,15 @@ class _Lazily(Mapping[str, Any]):
 
 
 class _PartReader(Reader):
-    def __init__(self, file: TensorFile, convert: Convert) -> None:
-        super().__init__(_Lazily(file, convert), _Lazily(file, as_numpy), known_classes(None), MAX_NODES)
+    def __init__(self, file: TensorFile, convert: Convert | None) -> None:
+        arrays = _Lazily(file, as_numpy)
+        super().__init__(arrays if convert is None else _Lazily(file, convert), arrays, known_classes(None), MAX_NODES)
+        self.file, self.convert = file, convert
 
     def tensors_of(self, data_type: str) -> Mapping[str, Any]:
-        return self.arrays if data_type == "numpy.ndarray" else self.tensors
+        if data_type == "numpy.ndarray":
+            return self.arrays
+        return _Lazily(self.file, _as_saved(data_type)) if self.convert is None else self.tensors
 
 
 def are_arrays(value: Any) -> bool:

@@ -13,7 +13,7 @@ from apr._native import CheckpointFolder, SafetensorError
 from . import _random, _states
 from ._background import Background
 from ._checkpoint import Checkpoint
-from ._files import Part, are_arrays, flat, structure
+from ._files import Part, flat_or_structure, structure
 from ._ranks import Ranks, ranks
 
 if TYPE_CHECKING:
@@ -324,5 +324,4 @@ def _pack_average(average: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
     if adapter.NAME or _states.methods_of(average) is None:
         return adapter.pack(average, copy)
     # Averages of other libraries have counters and lists beside the weights.
-    state = _states.state_of(average)
-    return (flat if are_arrays(state) else structure)(state, copy), {}
+    return flat_or_structure(_states.state_of(average), copy), {}

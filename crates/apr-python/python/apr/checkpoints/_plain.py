@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _arrays, _states
-from ._files import Part, TensorFile, are_arrays, as_numpy, flat, structure
+from ._files import Part, TensorFile, flat, flat_or_structure
 
 NAME = ""
 
@@ -27,18 +27,16 @@ def pack(model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
     state = _states.state_of(model)
     tensors = {name: value for name, value in state.items() if _arrays.is_array(value)}
     values = {name: value for name, value in state.items() if name not in tensors}
-    return flat(tensors, copy), {"values": values} if values else {}
+    return flat_or_structure(tensors, copy), {"values": values} if values else {}
 
 
 def unpack(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool) -> Any:
-    return _states.load_state(target, file.copied().tensors(as_numpy) | dict(notes.get("values", {})))
+    return _states.load_state(target, file.copied().value() | dict(notes.get("values", {})))
 
 
 def pack_optimizer(optimizer: Any, model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
-    """Names and arrays if it is nothing else, a structure otherwise."""
-    state = _states.state_of(optimizer)
-    return (flat if are_arrays(state) else structure)(state, copy), {}
+    return flat_or_structure(_states.state_of(optimizer), copy), {}
 
 
 def unpack_optimizer(target: Any, file: TensorFile, notes: Mapping[str, Any], model: Any) -> Any:
-    return _states.load_state(target, file.copied().value(as_numpy))
+    return _states.load_state(target, file.copied().value())

@@ -7,6 +7,18 @@ from typing import Any
 
 from apr import structures
 
+from ._files import TensorFile
+
+
+def to_bytes(value: Any) -> bytearray:
+    """Nested data as what is sent to other processes."""
+    return bytearray(structures.save(value))
+
+
+def from_bytes(data: bytearray) -> Any:
+    """The nested data again, each array of the library that it was of."""
+    return TensorFile.of_bytes(data).value()
+
 
 class Ranks:
     """The processes of `torch.distributed`."""
@@ -24,7 +36,7 @@ class Ranks:
     def gather(self, value: Any) -> list[Any]:
         """The nested data of every process, on every process. Every one has to call it."""
         torch, device = sys.modules["torch"], self._device()
-        data = torch.frombuffer(bytearray(structures.save(value)), dtype=torch.uint8).to(device)
+        data = torch.frombuffer(to_bytes(value), dtype=torch.uint8).to(device)
         lengths = [torch.zeros(1, dtype=torch.int64, device=device) for _ in range(self.count)]
         self._distributed.all_gather(lengths, torch.tensor([data.numel()], dtype=torch.int64, device=device))
         counts = [int(length) for length in lengths]
@@ -33,7 +45,7 @@ class Ranks:
         found = [torch.empty_like(padded) for _ in range(self.count)]
         self._distributed.all_gather(found, padded)
         texts = (tensor[:count].cpu().numpy().tobytes() for tensor, count in zip(found, counts, strict=True))
-        return [structures.load(text) for text in texts]
+        return [from_bytes(bytearray(text)) for text in texts]
 
     def agree(self, failed: bool) -> bool:
         """Whether rank 0 has failed, on every process. Every one has to call it."""
