@@ -545,12 +545,20 @@ def test_states_of_ranks_keep_the_types_of_their_arrays():
 
 
 def test_an_error_of_rank_0_ends_the_others_too(tmp_path, two_ranks):
-    def save(rank: int) -> None:
-        apr.Checkpoints(tmp_path).save(1, {"w": np.ones(1)}, extra=object())
+    for parts, error in (
+        ({"extra": object()}, structures.UnsupportedTypeError),
+        ({"extra": object(), "asynchronous": True}, structures.UnsupportedTypeError),
+        ({"generators": {"a": object()}}, TypeError),
+    ):
 
-    first, second = two_ranks(save)
-    assert isinstance(first, structures.UnsupportedTypeError)
-    assert isinstance(second, RuntimeError) and "rank 0 could not save the checkpoint of step 1" in str(second)
+        def save(rank: int, parts: Any = parts) -> None:
+            # Only what rank 0 gives cannot be saved.
+            parts = parts if rank == 0 else {"asynchronous": "asynchronous" in parts}
+            apr.Checkpoints(tmp_path).save(1, {"w": np.ones(1)}, **parts)
+
+        first, second = two_ranks(save)
+        assert isinstance(first, error)
+        assert isinstance(second, RuntimeError) and "rank 0 could not save the checkpoint of step 1" in str(second)
 
     def late(rank: int) -> None:
         checkpoints = apr.Checkpoints(tmp_path)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,31 +117,30 @@ class Checkpoints:
         if adapter.NAME == "torch":
             adapter.refuse_sharded(model, optimizer)
         is_training = bool(adapter.NAME) or _states.methods_of(model) is not None
-        own: dict[str, Any] = {}
-        if is_training if rng is None else rng:
-            own["rng"] = _random.global_states()
-        if generators is not None:
-            own["generators"] = {name: _random.state_of(name, generator) for name, generator in generators.items()}
-        if loader is not None:
-            own["loader"] = _states.state_of(loader)
 
         # Those that take part; without others, or where they skip, this process alone.
         group = ranks() if other_ranks == "wait" else None
         here = ranks()
-        self._wait_with(group)
+        with _shared_errors(group, "an earlier checkpoint"):
+            self._background.wait()
+        own: dict[str, Any] = {}
+        with _shared_errors(group, f"the checkpoint of step {step}"):
+            if is_training if rng is None else rng:
+                own["rng"] = _random.global_states()
+            if generators is not None:
+                own["generators"] = {name: _random.state_of(name, generator) for name, generator in generators.items()}
+            if loader is not None:
+                own["loader"] = _states.state_of(loader)
         saved = [own] if group is None else group.gather(own)
         path = self.folder / f"step_{step}"
-        if here is not None and here.rank != 0:
-            if group is not None and not asynchronous and group.agree(False):
-                raise RuntimeError(f"rank 0 could not save the checkpoint of step {step}: its own error says why")
-            return path
 
         def work() -> None:
             self._native.save(step, given)
             self._keep()
 
-        failed = True
-        try:
+        with _shared_errors(group, f"the checkpoint of step {step}"):
+            if here is not None and here.rank != 0:
+                return path
             given = _given(
                 adapter,
                 model,
@@ -161,10 +161,6 @@ class Checkpoints:
                 self._background.start(work)
             else:
                 work()
-            failed = False
-        finally:
-            if group is not None and not asynchronous:
-                group.agree(failed)
         return path
 
     def wait(self) -> None:
@@ -174,18 +170,6 @@ class Checkpoints:
             SafetensorError, OSError: what it failed with.
         """
         self._background.wait()
-
-    def _wait_with(self, group: Ranks | None) -> None:
-        """Waits for the asynchronous save before. Its error is every process's, or the others would wait for this one."""
-        error: BaseException | None = None
-        try:
-            self._background.wait()
-        except BaseException as found:  # noqa: BLE001
-            error = found
-        if group is not None and group.agree(error is not None) and error is None:
-            raise RuntimeError("rank 0 could not save an earlier checkpoint: its own error says why")
-        if error is not None:
-            raise error
 
     def __enter__(self) -> Self:
         return self
@@ -273,6 +257,19 @@ class Checkpoints:
                 # Until a metric was measured, no checkpoint is worse than another.
                 if error.code != _NO_METRIC:
                     raise
+
+
+@contextmanager
+def _shared_errors(group: Ranks | None, what: str) -> Iterator[None]:
+    """An error of rank 0 is raised by every process, or the others would wait for it."""
+    failed = True
+    try:
+        yield
+        failed = False
+    finally:
+        rank_0_failed = group is not None and group.agree(failed)
+    if rank_0_failed:
+        raise RuntimeError(f"rank 0 could not save {what}: its own error says why")
 
 
 def _rules(keep_last: int, keep_best: str | Iterable[str], keep_every: int) -> tuple[int, list[str], int]:
