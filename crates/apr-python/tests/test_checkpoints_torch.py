@@ -250,6 +250,14 @@ def test_views_of_one_storage_keep_their_values(tmp_path):
     assert loaded["again"] is loaded["part"] and loaded["part"] is not loaded["whole"]
 
 
+def test_conjugate_and_negative_views_keep_their_values(tmp_path):
+    value = torch.complex(torch.arange(3.0), torch.arange(3.0) + 1)
+    state = {"a": value, "conj": value.conj(), "imag": value.imag, "neg": value.conj().imag}
+    apr.Checkpoints(tmp_path).save(1, state)
+    loaded = apr.Checkpoints(tmp_path).load(1).model
+    assert loaded.keys() == state.keys() and all(torch.equal(loaded[name], state[name].resolve_conj().resolve_neg()) for name in state)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64, torch.complex64, torch.float8_e4m3fn, torch.int64, torch.bool])
 def test_every_type_survives(dtype, tmp_path):
     state = {"a": torch.arange(6).reshape(2, 3).to(dtype), "scalar": torch.ones((), dtype=dtype), "empty": torch.zeros(0, 2, dtype=dtype)}

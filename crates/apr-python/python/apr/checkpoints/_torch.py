@@ -121,7 +121,8 @@ def pack(model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
         if not isinstance(value, torch.Tensor):
             values[name] = value
         elif not is_traceable_wrapper_subclass(value) and value.layout == torch.strided and value.nelement() and value.data_ptr():
-            place = (value.device, value.data_ptr(), value.dtype, value.shape, value.stride())
+            # A conjugate or negative view has the memory of other values.
+            place = (value.device, value.data_ptr(), value.dtype, value.shape, value.stride(), value.is_conj(), value.is_neg())
             kept = seen.setdefault(place, name)
             if kept is name:
                 tensors[name] = value
