@@ -323,6 +323,12 @@ def test_models_that_differ_are_refused_in_the_words_of_torch(tmp_path):
     with pytest.raises(RuntimeError, match="Missing key"):
         checkpoints.load(1).load_into(nn.Sequential(nn.Linear(2, 3)))
     checkpoints.load(1).load_into(nn.Linear(2, 3, bias=False), strict=False)
+    for dtype in (torch.bfloat16, torch.float64):
+        other = nn.Linear(2, 3).to(dtype)
+        before = other.weight.clone()
+        with pytest.raises(ValueError, match=rf"is torch\.float32 in the checkpoint, {dtype} in the model"):
+            checkpoints.load(1).load_into(other)
+        assert torch.equal(other.weight, before)
 
 
 def test_several_models_and_optimizers(tmp_path):
@@ -345,6 +351,22 @@ def test_several_models_and_optimizers(tmp_path):
     assert same(restored["gen"].state_dict(), optimizers["gen"].state_dict())
     with pytest.raises(ValueError, match="tensors of no model that was given: disc"):
         checkpoint.load_into({"gen": others["gen"]})
+
+
+def test_models_whose_names_begin_with_another(tmp_path):
+    def made() -> dict[str, Any]:
+        return {"model": nn.Linear(2, 2), "model.ema": nn.Linear(3, 3), "other": nn.Linear(1, 1)}
+
+    checkpoints, models, others = apr.Checkpoints(tmp_path), made(), made()
+    checkpoints.save(1, models)
+    checkpoints.load(1).load_into(others)
+    assert all(same(others[name].state_dict(), models[name].state_dict()) for name in models)
+    # A tensor of one could be that of another.
+    vae = nn.ModuleDict({"decoder": nn.Linear(2, 2)})
+    for decoder in (nn.Linear(2, 2), nn.Linear(2, 2, bias=False)):
+        with pytest.raises(ValueError, match=r"model 'vae' has `decoder\.\w+`, whose name is that of a tensor of model 'vae\.decoder'"):
+            checkpoints.save(2, {"vae": vae, "vae.decoder": decoder})
+    assert checkpoints.steps() == [1]
 
 
 def test_wrappers_do_not_show_in_the_names(tmp_path):

@@ -32,6 +32,9 @@ _SHARDED = {
 # Wrappers around a module, and the attribute that has it.
 _WRAPPERS = {"DistributedDataParallel": "module", "DataParallel": "module", "OptimizedModule": "_orig_mod"}
 
+# How names of what `get_extra_state` of a module returns end.
+_EXTRA_STATE = "_extra_state"
+
 
 def _names(value: Any) -> Iterable[str]:
     return (cls.__name__ for cls in type(value).__mro__)
@@ -79,6 +82,11 @@ def _modules(model: Any) -> dict[str, Any]:
     return {}
 
 
+def _prefix_of(name: str, prefixes: Iterable[str]) -> str | None:
+    """The prefix of the module that a tensor is of: the longest, for a name of one may begin with that of another."""
+    return max((prefix for prefix in prefixes if name.startswith(prefix)), key=len, default=None)
+
+
 def class_name(model: Any) -> str:
     return type(unwrapped(model)).__name__ if is_module(model) else ""
 
@@ -112,7 +120,14 @@ def stored(name: str, tensor: Any, copy: bool, keep: list[Any]) -> TensorSpec:
 def pack(model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
     """Parameters and buffers of a model, tied ones once."""
     modules = {prefix: unwrapped(module).state_dict() for prefix, module in _modules(model).items()}
-    state = {prefix + name: value for prefix, values in modules.items() for name, value in values.items()} or model
+    for prefix, own in modules.items():
+        for name in own:
+            other = _prefix_of(prefix + name, modules)
+            if other != prefix:
+                raise ValueError(
+                    f"model {prefix[:-1]!r} has `{name}`, whose name is that of a tensor of model {str(other)[:-1]!r}: give the models other names"
+                )
+    state = {prefix + name: value for prefix, own in modules.items() for name, value in own.items()} or model
     tensors: dict[str, Any] = {}
     values: dict[str, Any] = {}
     aliases: dict[str, str] = {}
@@ -140,14 +155,29 @@ def unpack(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool
     if not modules:
         return state
     # Modules copy into their parameters and buffers, and may keep what else they are given.
-    state |= {name: value.clone() for name, value in state.items() if name.endswith("_extra_state") and isinstance(value, torch.Tensor)}
-    others = [name for name in state if not name.startswith(tuple(modules))]
+    state |= {name: value.clone() for name, value in state.items() if name.endswith(_EXTRA_STATE) and isinstance(value, torch.Tensor)}
+    prefixes = {name: _prefix_of(name, modules) for name in state}
+    others = [name for name, prefix in prefixes.items() if prefix is None]
     if strict and others:
         raise ValueError(f"the checkpoint has tensors of no model that was given: {listed(others)}")
+    states = {
+        prefix: {name.removeprefix(prefix): value for name, value in state.items() if prefixes[name] == prefix} for prefix in modules
+    }
+    for prefix, module in modules.items():
+        _check_types(prefix, unwrapped(module).state_dict(), states[prefix])
     for prefix, module in modules.items():
         own = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
         unwrapped(module).load_state_dict(own, strict=strict)
     return target
+
+def _check_types(prefix: str, own: Mapping[str, Any], saved: Mapping[str, Any]) -> None:
+    """Refuses other element types, to which torch would round."""
+    for name, here in own.items():
+        there = saved.get(name)
+        are_tensors = isinstance(here, torch.Tensor) and isinstance(there, torch.Tensor)
+        if are_tensors and here.dtype != there.dtype and not name.endswith(_EXTRA_STATE):
+            raise ValueError(f"`{prefix}{name}` is {there.dtype} in the checkpoint, {here.dtype} in the model")
+
 
 
 def _names_of(model: Any) -> dict[int, str]:
