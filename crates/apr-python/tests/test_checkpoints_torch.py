@@ -369,6 +369,23 @@ def test_models_whose_names_begin_with_another(tmp_path):
     assert checkpoints.steps() == [1]
 
 
+def test_tensors_of_groups_stay_on_their_device(tmp_path):
+    def made(lr: float) -> Any:
+        return torch.optim.Adam([nn.Parameter(torch.ones(2))], torch.tensor(lr), foreach=False)
+
+    checkpoints, optimizer = apr.Checkpoints(tmp_path), made(0.25)
+    optimizer.param_groups[0]["betas"] = (torch.tensor(0.5), 0.75)
+    checkpoints.save(1, nn.Linear(1, 1), optimizer)
+    other = made(0.5)
+    # In place of a GPU.
+    other.param_groups[0] |= {"lr": torch.tensor(0.5, device="meta"), "betas": (torch.tensor(0.5, device="meta"), 0.5)}
+    checkpoints.load(1).load_into(nn.Linear(1, 1), other)
+    (group,) = other.param_groups
+    assert group["lr"].device.type == group["betas"][0].device.type == "meta" and group["betas"][1] == 0.75
+    checkpoints.load(1).load_into(nn.Linear(1, 1), other := made(0.5))
+    assert other.param_groups[0]["lr"] == 0.25 and other.param_groups[0]["betas"] == (0.5, 0.75)
+
+
 def test_wrappers_do_not_show_in_the_names(tmp_path):
     model = Net()
     for step, wrapped in enumerate((torch.compile(model), nn.DataParallel(model), torch.compile(nn.DataParallel(model)))):

@@ -166,9 +166,9 @@ def unpack(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool
     for prefix, module in modules.items():
         _check_types(prefix, unwrapped(module).state_dict(), states[prefix])
     for prefix, module in modules.items():
-        own = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
-        unwrapped(module).load_state_dict(own, strict=strict)
+        unwrapped(module).load_state_dict(states[prefix], strict=strict)
     return target
+
 
 def _check_types(prefix: str, own: Mapping[str, Any], saved: Mapping[str, Any]) -> None:
     """Refuses other element types, to which torch would round."""
@@ -177,7 +177,6 @@ def _check_types(prefix: str, own: Mapping[str, Any], saved: Mapping[str, Any]) 
         are_tensors = isinstance(here, torch.Tensor) and isinstance(there, torch.Tensor)
         if are_tensors and here.dtype != there.dtype and not name.endswith(_EXTRA_STATE):
             raise ValueError(f"`{prefix}{name}` is {there.dtype} in the checkpoint, {here.dtype} in the model")
-
 
 
 def _names_of(model: Any) -> dict[int, str]:
@@ -242,7 +241,7 @@ def _fill(optimizer: Any, state: Any, names: Mapping[int, str]) -> None:
     filled = {
         **state,
         "state": {numbers.get(key, key): item for key, item in state["state"].items()},
-        "param_groups": [{**other, "params": group["params"]} for group, other in zip(groups, saved, strict=True)],
+        "param_groups": [_beside(other, group) | {"params": group["params"]} for group, other in zip(groups, saved, strict=True)],
     }
     optimizer.load_state_dict(filled)
     # torch brings state to the type of its parameter, which may have fewer digits.
@@ -253,3 +252,14 @@ def _fill(optimizer: Any, state: Any, names: Mapping[int, str]) -> None:
             now = optimizer.state[param].get(key)
             if isinstance(value, torch.Tensor) and isinstance(now, torch.Tensor) and now.dtype != value.dtype:
                 optimizer.state[param][key] = value.to(now.device)
+
+
+def _beside(saved: Any, own: Any) -> Any:
+    """What was saved of a group, with tensors such as learning rates on the devices where the optimizer has them."""
+    if isinstance(saved, torch.Tensor) and isinstance(own, torch.Tensor):
+        return saved.to(own.device)
+    if isinstance(saved, dict):
+        return {key: _beside(value, own.get(key)) for key, value in saved.items()}
+    if type(saved) is type(own) is tuple and len(saved) == len(own):
+        return tuple(map(_beside, saved, own))
+    return saved
