@@ -679,6 +679,12 @@ class TestResumableLoader:
                 seen = sorted(sum(sum(batches, []), []))
                 assert set(seen) == set(range(17)) and len(seen) == 18
 
+    def test_fewer_samples_than_ranks(self):
+        for count, ranks in ((3, 8), (1, 7), (0, 2), (4, 4)):
+            loaders = [apr.torch.ResumableLoader(self.DATA[:count], 2, rank=rank, ranks=ranks) for rank in range(ranks)]
+            batches = [self.batches(loader) for loader in loaders]
+            assert [len(found) for found in batches] == [min(count, 1)] * ranks == [len(loader) for loader in loaders]
+
     def test_another_order_is_refused(self):
         state = apr.torch.ResumableLoader(self.DATA, 5, shuffle=True, seed=1).state_dict()
         for other in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -79,7 +80,7 @@ class ResumableLoader:
         shuffle: whether each epoch has another order.
         seed: of the orders, 0 to 2^31-1.
         rank, ranks: of a distributed training, which process this is, and how many there are: each gets other samples, and as many
-            batches as the others, for which some samples at the end may occur twice.
+            batches as the others, for which some samples may occur again at the end.
         options: further arguments of `DataLoader`, such as `num_workers` and `collate_fn`.
     """
 
@@ -122,8 +123,7 @@ class ResumableLoader:
 
         count, ranks, size = (self._fixed[name] for name in ("samples", "ranks", "batch_size"))
         order = torch.randperm(count, generator=self._generator()).tolist() if self._fixed["shuffle"] else list(range(count))
-        order += order[: -count % ranks]
-        own = order[self._rank :: ranks]
+        own = list(itertools.islice(itertools.cycle(order), self._rank, -(-count // ranks) * ranks, ranks))
         batches = [own[start : start + size] for start in range(0, len(own), size)]
         return batches[:-1] if batches and self._fixed["drop_last"] and len(batches[-1]) < size else batches
 
