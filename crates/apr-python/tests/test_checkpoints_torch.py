@@ -417,6 +417,44 @@ def test_what_a_module_has_beside_tensors_is_kept(tmp_path):
     assert other.seen == 12
 
 
+@pytest.mark.parametrize("kind", ["cuda", "xpu", "mps"])
+def test_generators_of_gpus_are_saved(kind, tmp_path, monkeypatch):
+    class Module:
+        states = [torch.arange(3, dtype=torch.uint8)] if kind == "mps" else [torch.arange(3, dtype=torch.uint8), torch.ones(2, dtype=torch.uint8)]
+
+        def device_count(self) -> int:
+            return len(self.states)
+
+        if kind == "mps":
+
+            def get_rng_state(self) -> Any:
+                return self.states[0]
+
+            def set_rng_state(self, state: Any) -> None:
+                self.states = [state]
+
+        else:
+
+            def is_initialized(self) -> bool:
+                return True
+
+            def get_rng_state_all(self) -> Any:
+                return self.states
+
+            def set_rng_state_all(self, states: Any) -> None:
+                self.states = states
+
+    checkpoints, weights, module = apr.Checkpoints(tmp_path), {"w": torch.ones(1)}, Module()
+    monkeypatch.setattr(torch, kind, module)
+    checkpoints.save(1, weights)
+    expected, module.states = module.states, [state * 0 for state in module.states]
+    checkpoints.load(1).load_into(weights, rng=True)
+    assert same(module.states, expected)
+    module.states = []
+    with pytest.raises(ValueError, match=rf"generators of {len(expected)} GPUs \({kind}\), here are 0: leave them out with rng=False"):
+        checkpoints.load(1).load_into(weights, rng=True)
+
+
 def test_what_no_rank_can_save_is_refused_by_name(tmp_path):
     class FullyShardedDataParallel(nn.Module):
         def __init__(self, module: Any) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-_PYTHON_VERSION = 3
+# GPUs, as torch calls the modules for them.
+_GPUS = ("cuda", "xpu", "mps")
 
 
 def _of_python(state: tuple[int, tuple[int, ...], float | None]) -> dict[str, Any]:
@@ -21,15 +22,24 @@ def _to_python(state: Mapping[str, Any]) -> tuple[int, tuple[int, ...], float | 
     return state["version"], tuple(np.asarray(state["state"]).tolist()), state["gauss"]
 
 
+def _gpus(torch: Any) -> dict[str, Any]:
+    """The modules of torch for the kinds of GPUs that are here."""
+    modules = {name: getattr(torch, name) for name in _GPUS if hasattr(torch, name)}
+    return {name: module for name, module in modules.items() if hasattr(module, "device_count") and module.device_count()}
+
+
 def global_states() -> dict[str, Any]:
     """The generators that modules share: Python's, numpy's, torch's and those of its GPUs."""
     states: dict[str, Any] = {"python": _of_python(random.getstate()), "numpy": np.random.get_state(legacy=False)}
     torch = sys.modules.get("torch")
     if torch is not None:
         states["torch"] = torch.get_rng_state().numpy()
-        # Devices that were not used have no state yet; asking would start them.
-        if torch.cuda.is_available() and torch.cuda.is_initialized():
-            states["cuda"] = [state.numpy() for state in torch.cuda.get_rng_state_all()]
+        for name, module in _gpus(torch).items():
+            # Devices that were not used have no state yet; asking would start them.
+            if not hasattr(module, "is_initialized") or module.is_initialized():
+                # Of `mps` there is one.
+                found = module.get_rng_state_all() if hasattr(module, "get_rng_state_all") else [module.get_rng_state()]
+                states[name] = [state.numpy() for state in found]
     return states
 
 
@@ -40,13 +50,13 @@ def check_global_states(states: Mapping[str, Any]) -> None:
         ValueError: some are not, or there are others.
     """
     torch = sys.modules.get("torch")
-    cuda = states.get("cuda")
     if torch is None and "torch" in states:
         raise ValueError("the checkpoint has the generator of torch, which this process has not imported: leave it out with rng=False")
-    if cuda is not None and torch is not None and len(cuda) != torch.cuda.device_count():
-        raise ValueError(
-            f"the checkpoint has generators of {len(cuda)} GPUs, here are {torch.cuda.device_count()}: leave them out with rng=False"
-        )
+    gpus = {} if torch is None else _gpus(torch)
+    for name in states.keys() & set(_GPUS):
+        count = gpus[name].device_count() if name in gpus else 0
+        if len(states[name]) != count:
+            raise ValueError(f"the checkpoint has generators of {len(states[name])} GPUs ({name}), here are {count}: leave them out with rng=False")
 
 
 def set_global_states(states: Mapping[str, Any]) -> None:
@@ -56,8 +66,12 @@ def set_global_states(states: Mapping[str, Any]) -> None:
     np.random.set_state(states["numpy"])
     if torch is not None and "torch" in states:
         torch.set_rng_state(torch.from_numpy(np.array(states["torch"])))
-        if "cuda" in states:
-            torch.cuda.set_rng_state_all([torch.from_numpy(np.array(state)) for state in states["cuda"]])
+        for name in states.keys() & set(_GPUS):
+            module, found = getattr(torch, name), [torch.from_numpy(np.array(state)) for state in states[name]]
+            if hasattr(module, "set_rng_state_all"):
+                module.set_rng_state_all(found)
+            else:
+                module.set_rng_state(*found)
 
 
 def state_of(name: str, generator: Any) -> dict[str, Any]:
