@@ -155,6 +155,12 @@ def test_a_train_state_is_one_tree(tmp_path):
     restored = checkpoints.load(1).load_into(made(1)).model
     assert type(restored) is TrainState and type(restored.step) is int
     assert jax.tree.all(jax.tree.map(equal, restored.params, state.params))
+    # A step that is compiled makes an array of the counter.
+    checkpoints.save(2, jax.jit(lambda state: state.replace(step=state.step + 1))(state))
+    restored = checkpoints.load(2).load_into(made(1)).model
+    assert type(restored.step) is int and restored.step == 1
+    with pytest.raises(ValueError, match="`step` is a int in the checkpoint, a float in the tree"):
+        checkpoints.load(2).load_into(made(1).replace(step=0.0))
     grads = jax.tree.map(jnp.ones_like, state.params)
     assert jax.tree.all(jax.tree.map(equal, restored.apply_gradients(grads=grads).params, state.apply_gradients(grads=grads).params))
 
@@ -167,6 +173,9 @@ def test_trees_that_differ_are_refused_by_name(tmp_path):
     for target, message in (
         ({"a": jnp.ones((3, 2)), "b": tree["b"]}, r"`a` is float32\[2, 3\] in the checkpoint, float32\[3, 2\] in the tree"),
         ({"a": jnp.ones((2, 3), jnp.int32), "b": tree["b"]}, r"`a` is float32\[2, 3\] in the checkpoint, int32\[2, 3\]"),
+        ({"a": tree["a"], "b": [tree["b"][0], jnp.array(7)]}, "`b.1` is a int in the checkpoint, a ArrayImpl in the tree"),
+        ({"a": tree["a"], "b": [tree["b"][0], 7.0]}, "`b.1` is a int in the checkpoint, a float in the tree"),
+        ({"a": tree["a"], "b": [0, 7]}, "`b.0` is a ndarray in the checkpoint, a int in the tree"),
         ({"a": tree["a"], "c": tree["b"]}, "lacks c.0, c.1 and has also b.0, b.1"),
         ({"a": tree["a"]}, "lacks nothing and has also b.0, b.1"),
         ({"a": jax.random.key(1), "b": tree["b"]}, "`a` is a key of no generator in the checkpoint"),

@@ -95,7 +95,10 @@ def unpack(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool
         raise ValueError(
             f"the trees differ: the checkpoint lacks {listed(missing) or 'nothing'} and has also {listed(unexpected) or 'nothing'}"
         )
-    leaves = [values[name] if name in values else _like(name, leaf, as_numpy(file, name), keys.get(name)) for name, leaf in named.items()]
+    leaves = [
+        _checked(name, leaf, values[name]) if name in values else _like(name, leaf, as_numpy(file, name), keys.get(name))
+        for name, leaf in named.items()
+    ]
     tree = jax.tree_util.tree_unflatten(treedef, leaves)
     if not is_module(target):
         return tree
@@ -106,14 +109,24 @@ def unpack(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool
     return target
 
 
+def _checked(name: str, leaf: Any, value: Any) -> Any:
+    """A number or text of the checkpoint, which may only replace one of its type."""
+    if type(leaf) is not type(value):
+        raise ValueError(f"`{name}` is a {type(value).__name__} in the checkpoint, a {type(leaf).__name__} in the tree")
+    return value
+
+
 def _like(name: str, leaf: Any, array: np.ndarray, key: str | None) -> Any:
     """An array of the checkpoint in the place of a leaf."""
     if key is not None or _is_key(leaf):
         if key is None or not _is_key(leaf) or str(jax.random.key_impl(leaf)) != key:
             raise ValueError(f"`{name}` is a key of {key or 'no generator'} in the checkpoint, and another kind of leaf in the tree")
         return _put(jax.random.wrap_key_data(np.array(array), impl=key), leaf)
+    if type(leaf) in _SCALARS:
+        # Compiled steps make arrays of counters that are numbers of Python in a tree that is new.
+        return _checked(name, leaf, array if array.shape else array.item())
     shape, dtype = np.shape(leaf), getattr(leaf, "dtype", None)
-    if array.shape != shape or dtype is not None and array.dtype != dtype:
+    if array.shape != shape or array.dtype != dtype:
         raise ValueError(f"`{name}` is {array.dtype}{list(array.shape)} in the checkpoint, {dtype}{list(shape)} in the tree")
     if not isinstance(leaf, jax.Array):
         return array[()] if isinstance(leaf, np.generic) else np.array(array)
