@@ -268,6 +268,10 @@ def test_a_training_that_leaves_out_a_part_is_warned(tmp_path):
         checkpoints.load(3).load_into(training.model, training.optimizer)
     with pytest.warns(UserWarning, match="also has rng"):
         checkpoints.load(3).load_into(training.model, training.optimizer, rng=False, **training.parts())
+    parts = training.parts()
+    del parts["generators"]["old"]
+    with pytest.warns(UserWarning, match="step 3 also has generator 'old', which"):
+        checkpoints.load(3).load_into(training.model, training.optimizer, **parts)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         state = random.getstate()
@@ -520,7 +524,8 @@ def test_rank_0_writes_and_every_rank_gets_its_own_state(tmp_path, two_ranks):
 
     def save(rank: int) -> None:
         training = trainings[rank]
-        apr.Checkpoints(tmp_path).save(1, training.model, loader=training.loader, generators={"noise": training.noise})
+        checkpoints = apr.Checkpoints(tmp_path)
+        checkpoints.save(1, training.model, {"m": np.ones(1)}, loader=training.loader, generators={"noise": training.noise})
 
     assert two_ranks(save) == [None, None]
     assert apr.Checkpoints(tmp_path).steps() == [1]
@@ -533,6 +538,13 @@ def test_rank_0_writes_and_every_rank_gets_its_own_state(tmp_path, two_ranks):
         assert np.array_equal(training.model.w, trainings[0].model.w)
 
     assert two_ranks(load) == [None, None]
+    with pytest.warns(UserWarning, match="saved by 2 processes, here are 1: the generators and loaders of the others"):
+        alone = Training(7)
+        parts = {"loader": alone.loader, "generators": {"noise": alone.noise}}
+        apr.Checkpoints(tmp_path).load(1).load_into(alone.model, {"m": np.ones(1)}, **parts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        apr.Checkpoints(tmp_path).load(1).load_into(Training(7).model)
 
 
 def test_states_of_ranks_keep_the_types_of_their_arrays():

@@ -211,7 +211,18 @@ class Checkpoint:
         """A training that goes on without a part of its state is not the same."""
         saved = {"scheduler", "scaler"} & training.keys() | self._ema().keys() | own.keys()
         asked = {name for name, (value, _) in given.items() if value is not None} | ({"rng"} if rng else set())
+        generators = given["generators"][0]
+        if generators is not None:
+            saved |= {f"generator {name!r}" for name in own.get("generators", {}).keys() - generators.keys()}
         left = sorted(saved - asked)
         if left:
             warnings.warn(f"the checkpoint of step {self.step} also has {', '.join(left)}, which load_into was not given", stacklevel=3)
+        here = ranks()
+        count, saved_count = 1 if here is None else here.count, len(training.get("ranks", []))
+        if saved_count > count:
+            warnings.warn(
+                f"the checkpoint of step {self.step} was saved by {saved_count} processes, here are {count}: the generators and loaders of "
+                "the others are left out",
+                stacklevel=3,
+            )
 
