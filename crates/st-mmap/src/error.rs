@@ -165,6 +165,17 @@ located_error::errors! {
         } = "sm-part" (Usage),
             "a part of a checkpoint cannot be called {name:?}: at most 64 letters, digits, `_`, `-` and `.`, each name once, neither model nor optimizer"
             => "choose another name";
+        /// A JSON file of a checkpoint that is being saved would be longer than what is read, so the checkpoint could never be loaded.
+        TooLong {
+            /// Name of the file.
+            file: &'static str,
+            /// Its length in bytes.
+            len: u64,
+            /// The greatest length that is read.
+            max: u64,
+        } = "sm-too-long" (Usage),
+            "{file} would have {len} bytes and could not be loaded: the limit is {max}"
+            => "keep large state in tensors, and names, metrics and numbers in JSON";
         /// A rule about the best checkpoints to keep cannot be read, or does not say which values of the metric are better.
         BadRule {
             /// The rule.

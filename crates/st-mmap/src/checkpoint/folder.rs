@@ -23,7 +23,7 @@ const MODEL: &str = "model.safetensors";
 const OPTIMIZER_TENSORS: &str = "optimizer.safetensors";
 const OPTIMIZER_JSON: &str = "optimizer.json";
 
-/// Longest optimizer state that is read.
+/// Longest optimizer state that is read and written.
 const MAX_OPTIMIZER_JSON: u64 = 64 << 20;
 
 /// A checkpoint that was opened, and verified unless [`is_verified`](Self::is_verified) is false.
@@ -210,7 +210,10 @@ fn part_file(name: &str) -> String {
 
 /// Writes a checkpoint beside `target` and puts it in place.
 pub(super) fn write(target: &Path, data: &CheckpointData<'_>) -> Result<(), Error> {
+    let meta = meta::render(data);
+    check_len(meta::NAME, &meta, meta::MAX_LEN)?;
     if let Some(optimizer) = &data.optimizer {
+        check_len(OPTIMIZER_JSON, optimizer.json, MAX_OPTIMIZER_JSON)?;
         let parsed: Result<serde_json::Value, _> = serde_json::from_str(optimizer.json);
         parsed.map_err(|_| ErrorKind::BadJson { problem: "the optimizer state is not a JSON value" })?;
     }
@@ -236,8 +239,10 @@ pub(super) fn write(target: &Path, data: &CheckpointData<'_>) -> Result<(), Erro
         let digest = create_tensors(folder, &name, part.tensors, part.metadata.as_ref())?;
         manifest.insert(name, digest);
     }
-    manifest.insert(meta::NAME.to_owned(), create_text(folder, meta::NAME, &meta::render(data))?);
-    create_text(folder, manifest::NAME, &manifest::render(&manifest))?;
+    manifest.insert(meta::NAME.to_owned(), create_text(folder, meta::NAME, &meta)?);
+    let manifest = manifest::render(&manifest);
+    check_len(manifest::NAME, &manifest, manifest::MAX_LEN)?;
+    create_text(folder, manifest::NAME, &manifest)?;
     Ok(staged.commit()?)
 }
 
@@ -251,6 +256,12 @@ fn create_tensors(
     let options = WriteOptions { metadata: metadata.cloned(), ..WriteOptions::default() };
     let layout = lay_out(tensors, &options).in_file(&path)?;
     seal::create(&path, |out| write_tensors(&layout, tensors, out))
+}
+
+/// Refuses what [`files`] would refuse.
+fn check_len(file: &'static str, text: &str, max: u64) -> Result<(), ErrorKind> {
+    let len = text.len() as u64;
+    if len > max { Err(ErrorKind::TooLong { file, len, max }) } else { Ok(()) }
 }
 
 fn create_text(folder: &Path, name: &str, text: &str) -> Result<Digest, Error> {

@@ -594,6 +594,27 @@ fn names_that_no_part_may_have_are_refused_before_anything_is_written() {
 }
 
 #[test]
+fn json_that_could_not_be_loaded_is_refused_before_anything_is_written() {
+    let scratch = Scratch::new();
+    let checkpoints = Checkpoints::new(scratch.path());
+    let json = " ".repeat(64 << 20) + "0";
+    let optimizer = Some(OptimizerData { tensors: &[], metadata: None, json: &json });
+    let data = CheckpointData { step: 1, optimizer, ..CheckpointData::default() };
+    let error = checkpoints.save(&data).unwrap_err();
+    assert_eq!(error.code(), "sm-too-long");
+    assert!(error.to_string().contains("optimizer.json would have 67108865 bytes"), "{error}");
+    let model_class = "a".repeat(4 << 20);
+    let data = CheckpointData { step: 1, model_class: &model_class, ..CheckpointData::default() };
+    let error = checkpoints.save(&data).unwrap_err();
+    assert!(error.to_string().contains("meta.json would have"), "{error}");
+    assert_eq!(names(scratch.path()), [""; 0]);
+
+    let optimizer = Some(OptimizerData { tensors: &[], metadata: None, json: &json[1..] });
+    checkpoints.save(&CheckpointData { step: 1, optimizer, ..CheckpointData::default() }).unwrap();
+    assert_eq!(checkpoints.load(1).unwrap().optimizer_json().unwrap().len(), 64 << 20);
+}
+
+#[test]
 fn checkpoints_of_another_major_version_are_refused_by_name() {
     let scratch = Scratch::new();
     let checkpoints = Checkpoints::new(scratch.path());
