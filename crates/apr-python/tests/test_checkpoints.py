@@ -249,6 +249,33 @@ def test_later_minor_versions_are_read_and_major_ones_refused(tmp_path):
     assert caught.value.code == "sm-version"
 
 
+@pytest.mark.parametrize("state", ['{"lr": 0.', "1" * 5000, "[" * 200_000])
+def test_resume_skips_state_that_cannot_be_parsed(state, tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path)
+    for step in (1, 2):
+        checkpoints.save(step, {"w": np.ones(1)}, {"m": np.ones(1)})
+        (tmp_path / f"step_{step}" / "manifest.json").unlink()
+    (tmp_path / "step_2" / "optimizer.json").write_text(state)
+    with pytest.raises(SafetensorError, match=r"optimizer\.json cannot be read as JSON") as caught:
+        checkpoints.load(2, require_manifest=False)
+    assert caught.value.code == "sm-json"
+    found = checkpoints.resume(require_manifest=False)
+    assert found.step == 1 and "optimizer.json" in found.skipped[2]
+
+
+def test_what_json_cannot_hold_is_refused_or_kept(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path)
+    metrics = {"nan": float("nan"), "most": float("inf"), "least": float("-inf"), "loss": 0.5}
+    checkpoints.save(1, {"w": np.ones(1)}, metrics=metrics)
+    found = checkpoints.load(1).metrics
+    assert found.pop("nan") != metrics.pop("nan") and found == metrics
+    rewrite_meta(tmp_path / "step_1", metrics={"note": "NaNs", "list": [1]})
+    assert checkpoints.load(1).metrics == {"note": "NaNs", "list": [1]}
+    with pytest.raises(SafetensorError, match=r"optimizer\.json would have \d+ bytes") as caught:
+        checkpoints.save(2, {"w": np.ones(1)}, optimizer_state="a" * (64 << 20))
+    assert caught.value.code == "sm-too-long" and checkpoints.steps() == [1]
+
+
 def test_what_a_checkpoint_lacks_is_said_before_anything_is_filled(tmp_path):
     checkpoints = apr.Checkpoints(tmp_path)
     training = Training(2)

@@ -9,14 +9,28 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from apr._native import SafetensorError
+
 from . import _random, _states
 from ._files import Convert, TensorFile, as_framework
 from ._ranks import ranks
 
 _TRAINING = "training"
 
+# Metrics that JSON has no numbers for.
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+
 # What tensors become if the caller names no framework.
 _FRAMEWORKS = {"torch": "pt", "jax": "flax"}
+
+
+def _parsed(file: Path, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        refused = SafetensorError(f"Error while reading a checkpoint: {file} cannot be read as JSON: {error}")
+        refused.code, refused.offset, refused.tensor = "sm-json", None, None
+        raise refused from error
 
 
 class Restored(NamedTuple):
@@ -45,14 +59,15 @@ class Checkpoint:
     """
 
     def __init__(self, loaded: Mapping[str, Any], framework: str | None, device: Any) -> None:
-        meta = json.loads(loaded["meta"])
+        self.path = Path(loaded["path"])
+        meta = _parsed(self.path / "meta.json", loaded["meta"])
         state = loaded["optimizer_json"]
         self.step: int = meta["step"]
-        self.path = Path(loaded["path"])
-        self.metrics: dict[str, Any] = meta.get("metrics") or {}
+        metrics = meta.get("metrics") or {}
+        self.metrics: dict[str, Any] = {name: float(value) if value in _NOT_FINITE else value for name, value in metrics.items()}
         self.model_class: str | None = meta.get("model_class") or None
         self.optimizer_class: str | None = meta.get("optimizer_class") or None
-        self.optimizer_state: Any = None if state is None else json.loads(state)
+        self.optimizer_state: Any = None if state is None else _parsed(self.path / "optimizer.json", state)
         self.framework: str | None = meta.get("framework") or None
         self.verified: bool = loaded["verified"]
         self.skipped: dict[int, str] = {}
