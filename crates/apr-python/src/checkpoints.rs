@@ -115,7 +115,7 @@ impl CheckpointFolder {
             }
             let metadata: Option<BTreeMap<&str, &str>> =
                 header.metadata().map(|metadata| metadata.iter().collect());
-            files.set_item(name.trim_end_matches(".safetensors"), (metadata, bytes, table))?;
+            files.set_item(name.strip_suffix(".safetensors").unwrap_or(name), (metadata, bytes, table))?;
         }
         let dict = PyDict::new(py);
         dict.set_item(intern!(py, "path"), opened.path())?;

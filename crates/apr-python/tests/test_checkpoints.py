@@ -376,6 +376,14 @@ def test_what_was_loaded_is_not_the_checkpoints(tmp_path):
     assert checkpoint.model["a"].base is not None and not checkpoint.ema["a"].any()
 
 
+def test_averages_may_have_the_ending_of_files(tmp_path):
+    checkpoints, averages = apr.Checkpoints(tmp_path), {"a.safetensors": Keeper(), "a": Keeper()}
+    checkpoints.save(1, {"w": np.ones(1)}, ema=averages)
+    checkpoint = checkpoints.load(1)
+    assert sorted(checkpoint.ema) == ["a", "a.safetensors"]
+    checkpoint.load_into({}, ema=averages)
+
+
 def test_names_that_are_taken_get_a_number(tmp_path):
     state = {"a.b": np.ones(1), "a": {"b": np.zeros(1)}, "__metadata__": np.ones(2), 7: [np.ones(3)]}
     checkpoints = apr.Checkpoints(tmp_path)
