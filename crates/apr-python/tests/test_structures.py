@@ -29,6 +29,7 @@ from apr.structures import (
     save,
     save_file,
 )
+from apr.structures._write import _order
 from conftest import sidecars
 
 PLUGINS_PAGE = Path(__file__).resolve().parents[3] / "docs/structures-plugins.md"
@@ -142,6 +143,20 @@ def test_schema_does_not_depend_on_the_process():
         out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True).stdout
         runs.append((json.loads(header(out))["__metadata__"], tensors(out)))
     assert runs[0] == runs[1] == runs[2]
+
+
+def test_sets_of_what_is_nested_deeply_are_sorted():
+    def nested(kind, value, depth):
+        for _ in range(depth):
+            value = kind([value])
+        return value
+
+    for kind in (tuple, frozenset):
+        items = {nested(kind, value, 100) for value in ("b", "a")}
+        same(load(save(items)), items)
+    # Of two of which one begins with the other, the longer is the first.
+    items = [(frozenset({1, 2}),), (1, 2), (1, "a"), (1,), (2,), ("a",), ("ab", 1), ()]
+    assert sorted(set(items), key=_order) == items
 
 
 def header(data):

@@ -112,12 +112,16 @@ def _text(writer: Walk, value: Any) -> str:
         raise writer.error(f"this value has no text: {error}", "ss-number") from error
 
 
+_END = (chr(sys.maxunicode),)
+
+
 def _order(item: Any) -> Any:
     """What sets are sorted by: the same in every process."""
     if isinstance(item, (frozenset, tuple)):
         parts = [_order(part) for part in item]
-        return type(item).__qualname__, repr(sorted(parts) if isinstance(item, frozenset) else parts)
-    return type(item).__qualname__, repr(item)
+        # The end comes after every part: of two items of which one begins with the other, the longer is the first.
+        return type(item).__qualname__, "", [*(sorted(parts) if isinstance(item, frozenset) else parts), _END]
+    return type(item).__qualname__, repr(item), []
 
 
 def _write_number(writer: Writer, data: Any) -> dict[str, Any]:
