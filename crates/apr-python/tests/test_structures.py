@@ -299,6 +299,7 @@ REFUSED = [
     ("", "ss-json"),
     ("[NaN]", "ss-json"),
     ("[1", "ss-json"),
+    ("1" * 5000, "ss-json"),
     ('{"data_type": "int", "data_type": "int", "value": "1"}', "ss-duplicate"),
     ("null", "ss-type"),
     ({}, "ss-field-missing"),

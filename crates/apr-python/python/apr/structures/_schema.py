@@ -47,7 +47,9 @@ def schema_of(metadata: Mapping[str, str] | None, max_nodes: int) -> Any:
         raise StructureError(f"more than {max_nodes} nodes", "ss-nodes")
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
+    except StructureError:
+        raise
+    except ValueError as error:
         raise StructureError(f"the schema is not valid JSON: {error}", "ss-json") from error
     except RecursionError as error:
         raise StructureError(f"nodes nested deeper than {MAX_DEPTH} levels", "ss-depth") from error
