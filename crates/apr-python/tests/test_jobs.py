@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -92,6 +93,30 @@ def test_lost_tasks_are_submitted_again(model: Path, tmp_path: Path):
     apr.jobs.run(plan, Flaky(), pause=0.01)
     apr.jobs.finish(plan)
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+
+
+def test_an_executor_that_is_broken_is_told_at_once(model: Path, tmp_path: Path):
+    plan = apr.jobs.plan(tmp_path / "job.json", COMMAND, sources=[model], to=tmp_path / "out")
+    with ProcessPoolExecutor(1) as pool:
+        with pytest.raises(BrokenProcessPool):
+            pool.submit(os._exit, 1).result()
+        with pytest.raises(BrokenProcessPool):
+            apr.jobs.run(plan, pool)
+    with ProcessPoolExecutor(1) as pool:
+        apr.jobs.run(plan, pool)
+    assert not apr.jobs.missing(plan)
+
+
+def test_an_executor_that_breaks_is_not_tried_again(model: Path, tmp_path: Path):
+    class Breaking(Executor):
+        def submit(self, function, plan, task):
+            future: Future = Future()
+            future.set_exception(BrokenProcessPool("a worker was killed"))
+            return future
+
+    plan = apr.jobs.plan(tmp_path / "job.json", COMMAND, sources=[model], to=tmp_path / "out")
+    with pytest.raises(BrokenProcessPool):
+        apr.jobs.run(plan, Breaking(), pause=3600)
 
 
 @contextmanager

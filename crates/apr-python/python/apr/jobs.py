@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from typing import Any
 
@@ -108,17 +108,20 @@ def submit(plan: str | os.PathLike[str], executor: Executor) -> dict[int, Future
 def run(plan: str | os.PathLike[str], executor: Executor, *, tries: int = 3, pause: float = 1.0) -> None:
     """Does the missing tasks with an executor. Tasks that end with `TryAgain`, or with their worker, are submitted again.
 
+    A `ProcessPoolExecutor` takes no tasks after one of its workers was killed: call this again with a new one, which does what is missing.
+
     Args:
         tries: how often, at most.
         pause: seconds before the second try; twice as many before each later one.
 
     Raises:
+        BrokenExecutor: the executor takes no more tasks.
         Exception: the first failure of a task after the last try, or the first that another try would not change.
     """
     for left in reversed(range(tries)):
         futures = submit(plan, executor)
         failures = [failure for future in futures.values() if (failure := future.exception()) is not None]
-        final = [failure for failure in failures if getattr(failure, "code", None) is not None]
+        final = [failure for failure in failures if getattr(failure, "code", None) is not None or isinstance(failure, BrokenExecutor)]
         if final or (failures and left == 0):
             raise (final or failures)[0]
         if not failures:
