@@ -15,6 +15,10 @@ located_error::errors! {
     pub enum ErrorKind {
         /// The bytes are no Arrow IPC stream or file: a message breaks a rule of the format, or the file ends inside one.
         Arrow {} = "tb-arrow" (Invalid), "invalid Arrow IPC data" => DOWNLOAD;
+        /// Record batches of columns with dictionaries (categorical columns) come before the dictionaries, as in the files that polars 2 writes.
+        /// The file is sound; as a stream, in which dictionaries come first, the same table is read.
+        LateDictionaries {} = "tb-late-dictionaries" (Unsupported), "Arrow IPC files with record batches before their dictionaries are not supported"
+            => "write the table as a stream (`write_ipc_stream` of polars) or as Parquet";
         /// The file is no Parquet file, or a page of it cannot be decoded.
         Parquet {} = "tb-parquet" (Invalid), "invalid Parquet data" => DOWNLOAD;
         /// The pages of the file are compressed in a way that is not read: gzip, Brotli or LZO.

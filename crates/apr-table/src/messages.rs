@@ -239,8 +239,7 @@ impl<R: Read> Messages<R> {
         self.append(body_len, &mut bytes)?;
         let body = bytes.get(body_at..).unwrap_or_default();
         if self.is_unprefixed && message.header_as_record_batch().is_some() && self.lacks_dictionaries() {
-            let what = "record batches come before their dictionaries: write a stream (`write_ipc_stream`), or Parquet";
-            return Err(self.invalid(ArrowError::NotYetImplemented(what.to_owned())));
+            return Err(Error::from(ErrorKind::LateDictionaries {}).at(self.message_at));
         }
         let mut len = check_buffers(&message, body).map_err(|error| error.at(self.message_at))?;
         if let Some(dictionary) = message.header_as_dictionary_batch() {

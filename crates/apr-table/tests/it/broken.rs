@@ -1,8 +1,7 @@
 //! Files that are cut, changed or made to exhaust memory.
 
-use core::error::Error as _;
-
 use apr_table::{Accepted, Table};
+use located_error::Category;
 
 use crate::bytes;
 
@@ -59,8 +58,9 @@ fn a_message_without_a_length_ends_where_the_next_one_begins() {
     assert_eq!(error(&[&begin[..], &[0xff; 400]].concat()), "tb-arrow");
     assert_eq!(error(&[&begin[..], &[0; 5 << 20]].concat()), "tb-limit");
     let categories = Table::arrow(&bytes("polars_categorical.arrow")[..]).unwrap().next_batch().map(drop);
-    let cause = categories.unwrap_err().source().unwrap().to_string();
-    assert!(cause.contains("write_ipc_stream"), "{cause}");
+    let entry = categories.unwrap_err().entry().unwrap();
+    assert_eq!((entry.code, entry.category), ("tb-late-dictionaries", Category::Unsupported));
+    assert!(entry.remedy.contains("write_ipc_stream"), "{}", entry.remedy);
     // Its table would be beyond its end.
     let out = [&b"ARROW1\0\0"[..], &[32, 0, 0, 0], &[0; 8], &[0xff; 4], &[0; 4]].concat();
     assert_eq!(error(&out), "tb-truncated");
