@@ -26,12 +26,12 @@ use apr_table::TableFormat;
 use self::arrays::Arrays;
 #[cfg(feature = "tables")]
 use self::columns::Columns;
-use self::csv::{BYTE_ORDER_MARK, CsvReader, Record};
+use self::csv::{BYTE_ORDER_MARK, CsvReader, Record, SAVE_AS_UTF_8, UTF_16_MARKS};
 use self::input::Content;
 pub(crate) use self::input::{Dialect, Header, Input, is_encrypted};
 use self::json_lines::JsonLines;
 pub(crate) use self::number::{Accepts, MISSING, Number, is_missing, number};
-use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, Failure, Place};
+use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, CODE_TABLE_SYNTAX, Failure, Place};
 #[cfg(feature = "tables")]
 use crate::output::Destination;
 use crate::terminal::escape;
@@ -126,7 +126,7 @@ impl Table {
         let label = input.label().to_owned();
         let in_table = |failure: Failure| failure.in_file(&label);
         let rows = match input.content {
-            Content::Text(mut text) => match is_json(&mut text) {
+            Content::Text(text) => match is_json(&text).map_err(in_table)? {
                 true => Rows::JsonLines(JsonLines::open(text).map_err(in_table)?),
                 false => Rows::Csv(CsvReader::new(text, dialect.delimiter)),
             },
@@ -203,10 +203,9 @@ impl Table {
     ///
     /// If there is none, or there are several of the name.
     pub(crate) fn column(&self, wanted: &str) -> Result<usize, Failure> {
-        let missing = |why: String| {
-            let what = format!("the table has no column `{}`", escape::cut(wanted, 60));
-            Err(Failure::new(CODE_TABLE_COLUMNS, what).in_file(&self.label).because(why))
-        };
+        let failure = |what: String| Failure::new(CODE_TABLE_COLUMNS, what).in_file(&self.label);
+        let shown = escape::cut(wanted, 60);
+        let missing = |why: String| failure(format!("the table has no column `{shown}`")).because(why);
         #[cfg(feature = "tables")]
         if let Rows::Arrays(arrays) = &self.rows
             && let Some(column) = arrays.column(wanted).map_err(|failure| failure.in_file(&self.label))?
@@ -215,17 +214,40 @@ impl Table {
         }
         match self.by_name.get(wanted) {
             Some(Some(column)) => return Ok(*column),
-            Some(None) => return missing("several columns have that name".to_owned()),
+            Some(None) => {
+                let failure = failure(format!("several columns are named `{shown}`"));
+                return Err(failure.because(self.numbers_of(wanted)).help(
+                    "give each column a name of its own; options that name columns also take their numbers",
+                ));
+            }
             None => {}
         }
-        match (wanted.parse::<usize>(), &self.names) {
-            (Ok(number), _) if (1..=self.n_columns).contains(&number) => Ok(number - 1),
-            (_, Some(names)) => missing(format!("it has {}", listed(names))),
-            (_, None) if self.n_columns == 0 => missing("it is empty".to_owned()),
-            (_, None) => {
-                missing(format!("its columns have no names, only numbers from 1 to {}", self.n_columns))
+        match (wanted.parse::<usize>(), &self.names, &self.rows) {
+            (Ok(number), ..) if (1..=self.n_columns).contains(&number) => Ok(number - 1),
+            (_, Some(names), _) => Err(missing(format!("it has {}", listed(names)))),
+            (_, None, _) if self.n_columns == 0 => Err(missing("it is empty".to_owned())),
+            (_, None, Rows::Csv(csv)) if csv.repeated().is_some_and(|first| has_field(first, wanted)) => {
+                let failure = missing("its first line is read as data, not as names".to_owned());
+                Err(failure.help(
+                    "with --header yes, the first line names the columns; by default it does if none of its cells is a number or a \
+                     missing value",
+                ))
+            }
+            (_, None, _) => {
+                let why = format!("its columns have no names, only numbers from 1 to {}", self.n_columns);
+                Err(missing(why))
             }
         }
+    }
+
+    /// Which columns have a name that several have.
+    fn numbers_of(&self, wanted: &str) -> String {
+        const SHOWN: usize = 8;
+        let names = self.names.iter().flatten().enumerate();
+        let numbers = names.filter(|(_, name)| *name == wanted).map(|(column, _)| (column + 1).to_string());
+        let numbers: Vec<String> = numbers.collect();
+        let more = if numbers.len() > SHOWN { ", and more" } else { "" };
+        format!("these are columns {}{more}", numbers[..numbers.len().min(SHOWN)].join(", "))
     }
 
     /// Lets a column have categories instead of numbers.
@@ -300,7 +322,10 @@ impl Table {
                 let cell = record.field(column);
                 let number = match categories.get_mut(&column) {
                     Some(categories) => categories.number(Some(cell), wanted.accepts).map(T::from),
-                    None => T::parse(cell, wanted.accepts),
+                    None => match record.boolean(column) {
+                        Some(value) => Ok(T::from(f32::from(u8::from(value)))),
+                        None => T::parse(cell, wanted.accepts),
+                    },
                 };
                 match number {
                     Ok(value) => taken.numbers.push(value),
@@ -357,10 +382,34 @@ impl Rows {
 }
 
 /// Whether a text is JSON lines, perhaps after a byte order mark. A brace may begin comma-separated values, but not with a quote after it.
-fn is_json(text: &mut BufReader<Box<dyn Read>>) -> bool {
+///
+/// # Errors
+///
+/// If it is an array of JSON, or UTF-16: nothing later in the table would say so.
+fn is_json(text: &BufReader<Box<dyn Read>>) -> Result<bool, Failure> {
     let begin = text.buffer();
-    let object = begin.strip_prefix(BYTE_ORDER_MARK).unwrap_or(begin).trim_ascii_start().strip_prefix(b"{");
-    object.is_some_and(|object| matches!(object.trim_ascii_start().first(), Some(b'"' | b'}')))
+    let refused =
+        |what: &str, help: &str| Err(Failure::new(CODE_TABLE_SYNTAX, what).placed(Place::line(1)).help(help));
+    if UTF_16_MARKS.iter().any(|mark| begin.starts_with(mark)) {
+        return refused("the text is UTF-16, not UTF-8", SAVE_AS_UTF_8);
+    }
+    let begin = begin.strip_prefix(BYTE_ORDER_MARK).unwrap_or(begin).trim_ascii_start();
+    let is_object = |text: &[u8]| {
+        let object = text.strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
+        object.is_some_and(|object| matches!(object.first(), Some(b'"' | b'}')))
+    };
+    match begin.strip_prefix(b"[").map(<[u8]>::trim_ascii_start) {
+        Some(first) if is_object(first) => refused(
+            "the table is one JSON array, not JSON lines",
+            "write one object on each line, without the brackets and commas of the array: jq -c '.[]' ARRAY > TABLE",
+        ),
+        _ => Ok(is_object(begin)),
+    }
+}
+
+/// Whether a cell of a record is this name.
+fn has_field(record: &Record, name: &str) -> bool {
+    record.fields().any(|field| field.trim() == name)
 }
 
 /// Whether a first line holds names: no number, no sign of a missing value, and not only blanks.
@@ -405,6 +454,52 @@ mod tests {
         assert_eq!(table("1,2\n", Header::Yes).unwrap().names().unwrap(), ["1", "2"]);
         assert!(table("a,b\n", Header::No).unwrap().names().is_none());
         assert_eq!(table("", Header::Auto).unwrap().n_columns(), 0);
+    }
+
+    fn block(result: Result<impl Sized, Failure>) -> String {
+        result.err().unwrap().block(crate::terminal::Style::PLAIN)
+    }
+
+    #[test]
+    fn a_column_that_is_not_found_has_a_reason() {
+        let twice = block(table("a,b,a\n1,2,3\n", Header::Auto).unwrap().column("a"));
+        assert!(twice.contains("several columns are named `a`") && twice.contains("columns 1, 3"), "{twice}");
+        for first in ["2020,2021,y", "a,NA,y", "id,?,y"] {
+            let text = format!("{first}\n1,2,3\n").leak();
+            let block = block(table(text, Header::Auto).unwrap().column("y"));
+            assert!(block.contains("read as data") && block.contains("--header yes"), "{block}");
+        }
+        let none = block(table("1,2\n", Header::Auto).unwrap().column("y"));
+        assert!(none.contains("only numbers from 1 to 2") && !none.contains("--header"), "{none}");
+    }
+
+    #[test]
+    fn what_is_no_table_is_told_by_its_beginning() {
+        for (text, part) in
+            [("[{\"a\":1,\"b\":2}]", "JSON array"), ("\u{feff}[\n  { \"a\": 1 }\n]\n", "jq -c")]
+        {
+            let block = block(table(text, Header::Auto));
+            assert!(block.contains(part) && block.contains("line 1"), "{block}");
+        }
+        assert!(table("[x],{\n1,2\n", Header::Auto).is_ok());
+        for bytes in [&b"\xff\xfea\0,\0y\0\n\0"[..], b"\xfe\xff\0a"] {
+            let content = Content::of(Box::new(bytes)).unwrap();
+            let input = Input { label: "t.csv".into(), content, keys: Default::default() };
+            let block = block(Table::open(input, &Dialect::COMMAS));
+            assert!(block.contains("UTF-16") && block.contains("as UTF-8"), "{block}");
+        }
+    }
+
+    #[test]
+    fn booleans_of_json_are_numbers_and_strings_are_not() {
+        let text = "{\"a\":1,\"b\":true}\n{\"b\":false,\"a\":2}\n{\"a\":3,\"b\":\"true\"}\n";
+        let mut table = table(text, Header::Auto).unwrap();
+        let wanted = Wanted { numbers: &[0, 1], accepts: Accepts::Finite, text: Some(1) };
+        let taken = table.next_rows::<f32>(wanted, 9).unwrap();
+        assert_eq!(taken.numbers, [1.0, 1.0, 2.0, 0.0]);
+        let texts: Vec<&str> = taken.texts.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(texts, ["true", "false"]);
+        assert!(block(table.next_rows::<f32>(wanted, 9)).contains("`true` is not a number"));
     }
 
     #[test]

@@ -71,8 +71,8 @@ codes! {
          load stale ones."
         => remedy::SHARDS;
     CODE_TABLE_SYNTAX = "cli-table-syntax" (Invalid),
-        "The table breaks the rules of comma-separated values: a quote stands where none may, a line is empty, the \
-         text is not UTF-8, or a record is longer than 16 MiB. Whatever has two readings is refused, because a table \
+        "The table breaks the rules of comma-separated values or JSON lines: a quote stands where none may, a line is empty \
+         or not one JSON object, the text is not UTF-8, or a record is longer than 16 MiB. Whatever has two readings is refused, because a table \
          read wrongly gives predictions that look right."
         => "mend the line the message points to; fields with commas, quotes or line feeds stand in double quotes";
     CODE_TABLE_CELL = "cli-table-cell" (Invalid),

@@ -17,6 +17,12 @@ const CHUNK: usize = 64 << 10;
 /// What follows the byte order mark that some programs write.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// What text in UTF-16 begins with, of either byte order.
+pub(super) const UTF_16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+
+/// What to do with text of another encoding.
+pub(super) const SAVE_AS_UTF_8: &str = "save the table as UTF-8: iconv -f ENCODING -t UTF-8 TABLE > COPY";
+
 /// Reads records from a stream.
 #[derive(Debug)]
 pub(crate) struct CsvReader<R> {
@@ -56,6 +62,8 @@ pub(crate) struct Record {
     text: String,
     /// End of each field within the text.
     ends: Vec<usize>,
+    /// Booleans of JSON with the indices of their fields, in order; a string with the same letters is none.
+    booleans: Vec<(usize, bool)>,
     line: u64,
 }
 
@@ -81,10 +89,17 @@ impl Record {
         self.text.get(begin..end).unwrap_or_default()
     }
 
+    /// The field of that index, if it is a boolean of JSON.
+    pub(super) fn boolean(&self, idx: usize) -> Option<bool> {
+        let place = self.booleans.binary_search_by_key(&idx, |(field, _)| *field).ok()?;
+        self.booleans.get(place).map(|(_, value)| *value)
+    }
+
     /// Empties it for the record of that line.
     pub(super) fn clear(&mut self, line: u64) {
         self.text.clear();
         self.ends.clear();
+        self.booleans.clear();
         self.line = line;
     }
 
@@ -92,6 +107,12 @@ impl Record {
     pub(super) fn push(&mut self, field: &str) {
         self.text.push_str(field);
         self.end_field();
+    }
+
+    /// Adds a boolean of JSON, whose text is that of JSON.
+    pub(super) fn push_boolean(&mut self, value: bool) {
+        self.booleans.push((self.ends.len(), value));
+        self.push(if value { "true" } else { "false" });
     }
 
     fn end_field(&mut self) {
@@ -140,6 +161,11 @@ impl<R: Read> CsvReader<R> {
     /// Lets the next call give the same record again.
     pub(crate) fn repeat(&mut self) {
         self.repeats = true;
+    }
+
+    /// The record that the next call gives again.
+    pub(super) fn repeated(&self) -> Option<&Record> {
+        self.repeats.then_some(&self.record)
     }
 
     /// Whether the next record has arrived already, so that reading it does not wait.
@@ -227,7 +253,7 @@ fn parse(raw: &[u8], delimiter: u8, record: &mut Record) -> Result<(), Failure> 
     let text = core::str::from_utf8(body).map_err(|error| {
         let before = body.get(..error.valid_up_to()).unwrap_or_default();
         let line = line + before.iter().filter(|&&byte| byte == b'\n').count() as u64;
-        syntax("the text is not UTF-8", Place::line(line))
+        syntax("the text is not UTF-8", Place::line(line)).help(SAVE_AS_UTF_8)
     })?;
     if text.is_empty() {
         return Err(syntax("the line is empty", Place::line(line)));

@@ -10,9 +10,17 @@ use std::io::{BufRead, Read};
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::csv::{BYTE_ORDER_MARK, MAX_RECORD, Record};
+use super::csv::{BYTE_ORDER_MARK, MAX_RECORD, Record, SAVE_AS_UTF_8};
 use crate::error::{CODE_IO, CODE_TABLE_COLUMNS, CODE_TABLE_SYNTAX, Failure, Place};
 use crate::terminal::escape;
+
+/// What to do with a line that is no object of numbers, strings, booleans and nulls.
+const ONE_OBJECT: &str = "write one JSON object on each line, without line breaks in it: a missing value is null, not NaN; a comma stands only between pairs";
+
+const NOT_UTF_8: &str = "the text is not UTF-8";
+
+/// What to do with a key that the first line does not have.
+const ALL_KEYS: &str = "give the first object all keys, with null where a value is missing";
 
 /// Reads records from a stream.
 pub(super) struct JsonLines<R> {
@@ -20,10 +28,16 @@ pub(super) struct JsonLines<R> {
     names: Vec<String>,
     columns: BTreeMap<String, usize>,
     /// Fields of the next record, by column.
-    fields: Vec<Option<String>>,
+    fields: Vec<Option<Cell>>,
     line: u64,
     record: Record,
     repeats: bool,
+}
+
+/// A value as a cell.
+enum Cell {
+    Text(String),
+    Boolean(bool),
 }
 
 impl<R: BufRead> JsonLines<R> {
@@ -92,13 +106,22 @@ impl<R: BufRead> JsonLines<R> {
         }
         self.record.clear(self.line);
         for field in &mut self.fields {
-            self.record.push(&field.take().unwrap_or_default());
+            match field.take() {
+                Some(Cell::Text(text)) => self.record.push(&text),
+                Some(Cell::Boolean(value)) => self.record.push_boolean(value),
+                None => self.record.push(""),
+            }
         }
         Ok(Some(&self.record))
     }
 
     fn refused(&self, code: &'static str, what: String) -> Failure {
-        Failure::new(code, what).placed(Place::line(self.line))
+        let help = match code {
+            CODE_TABLE_COLUMNS => ALL_KEYS,
+            _ if what == NOT_UTF_8 => SAVE_AS_UTF_8,
+            _ => ONE_OBJECT,
+        };
+        Failure::new(code, what).placed(Place::line(self.line)).help(help)
     }
 }
 
@@ -110,11 +133,11 @@ impl<R: Read> JsonLines<std::io::BufReader<R>> {
 }
 
 /// Keys and cells of an object in their order.
-fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, String> {
-    let text = core::str::from_utf8(text).map_err(|_| "the text is not UTF-8".to_owned())?;
+fn pairs(text: &[u8]) -> Result<Vec<(String, Cell)>, String> {
+    let text = core::str::from_utf8(text).map_err(|_| NOT_UTF_8.to_owned())?;
     let mut parser = serde_json::Deserializer::from_str(text);
     let pairs = parser.deserialize_map(Pairs).and_then(|pairs| parser.end().map(|()| pairs));
-    let mut pairs = pairs.map_err(|error| {
+    let pairs = pairs.map_err(|error| {
         let text = error.to_string();
         // serde_json counts lines of this one line.
         text.split(" at line ").next().unwrap_or_default().to_owned()
@@ -128,20 +151,24 @@ fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, String> {
     if let Some(key) = twice {
         return Err(format!("the key `{}` occurs twice", escape::cut(key, 60)));
     }
-    for (key, cell) in &mut pairs {
-        match cell.as_bytes().first() {
-            Some(b'"') => {
-                *cell = serde_json::from_str(cell).map_err(|_| "a string cannot be read".to_owned())?;
-            }
-            Some(b'n') => cell.clear(),
-            Some(b'{' | b'[') => {
-                let key = escape::cut(key, 60);
-                return Err(format!("the value of `{key}` is neither a number nor a text nor null"));
-            }
-            _ => {}
+    let cells = pairs.into_iter().map(|(key, value)| cell(&key, value).map(|cell| (key, cell)));
+    cells.collect()
+}
+
+/// The cell of a value.
+fn cell(key: &str, value: String) -> Result<Cell, String> {
+    match value.as_bytes().first() {
+        Some(b'"') => {
+            serde_json::from_str(&value).map(Cell::Text).map_err(|_| "a string cannot be read".to_owned())
         }
+        Some(b'n') => Ok(Cell::Text(String::new())),
+        Some(letter @ (b't' | b'f')) => Ok(Cell::Boolean(*letter == b't')),
+        Some(b'{' | b'[') => {
+            let key = escape::cut(key, 60);
+            Err(format!("the value of `{key}` is neither a number, a string, a boolean nor null"))
+        }
+        _ => Ok(Cell::Text(value)),
     }
-    Ok(pairs)
 }
 
 /// The pairs of an object, each value as its text.
@@ -195,12 +222,15 @@ mod tests {
     fn what_is_no_record_is_refused_with_its_line() {
         for (line, what) in [
             ("{\"a\":1", "EOF"),
+            ("{\"a\":NaN}", "null, not NaN"),
+            ("{\"a\":1,}", "one JSON object on each line"),
             ("[1]", "expected a JSON object"),
             ("{\"a\":1}{", "trailing"),
             ("{\"a\":1,\"a\":2}", "twice"),
             ("{\"a\":[1]}", "neither a number"),
             ("{\"a\":{}}", "neither a number"),
             ("{\"c\":1}", "no key `c`"),
+            ("{\"c\":1}", "give the first object all keys"),
         ] {
             let failure = read(&format!("{{\"a\":1}}\n{line}\n")).unwrap_err();
             let block = failure.block(crate::terminal::Style::PLAIN);
