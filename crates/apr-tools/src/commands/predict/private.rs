@@ -20,6 +20,7 @@ use crate::secrets::load_recipient;
 use crate::tables::{Dialect, Header};
 use crate::terminal::Console;
 use crate::terminal::escape::escaped;
+use crate::terminal::number::Number;
 
 const HEADING: &str = "Private inference";
 /// Longest table that is sent.
@@ -134,13 +135,22 @@ pub(super) fn run(args: &Args, url: &str, console: &mut Console) -> Result<Exit,
     Ok(Exit::Success)
 }
 
-/// A prediction on one line: text without quotes, the values of a row with commas between, anything else as JSON.
+/// A prediction on one line, as `predict` without a server shows it: text without quotes, floats in as few digits as give them back, the
+/// values of a row with commas between; anything else as JSON.
 fn line(json: &str) -> String {
     if let Ok(text) = serde_json::from_str::<String>(json) {
         return escaped(&text);
     }
-    let row = json.strip_prefix('[').and_then(|row| row.strip_suffix(']'));
-    escaped(row.unwrap_or(json))
+    if let Ok(row) = serde_json::from_str::<Vec<&RawValue>>(json) {
+        let row: Vec<String> = row.iter().map(|value| number(value.get())).collect();
+        return row.join(",");
+    }
+    number(json)
+}
+
+fn number(json: &str) -> String {
+    let float = json.parse().ok().filter(|_| json.contains(['.', 'e', 'E']));
+    float.map_or_else(|| escaped(json), |value| Number::F64(value).to_string())
 }
 
 /// The address of the endpoint, below that of the server.
@@ -241,8 +251,13 @@ fn refused(status: u16, body: &[u8]) -> Failure {
 #[cfg(feature = "remote")]
 fn exchange(url: &str, content: Option<(&str, &[u8])>, max_len: u64) -> Result<(u16, Vec<u8>), Failure> {
     let at = |error: apr_remote::Error| Failure::from(error).in_file(Path::new(url));
+    use apr_remote::ErrorKind;
     let target = apr_remote::Url::parse(url).map_err(at)?;
-    let answer = crate::remote::client()?.exchange(&target, content, max_len).map_err(at)?;
+    let answer = crate::remote::client()?.exchange(&target, content, max_len);
+    let answer = answer.map_err(|error| match error.kind() {
+        ErrorKind::TooLong { .. } => no_service(url).because(error.to_string()),
+        _ => at(error),
+    })?;
     Ok((answer.status, answer.body))
 }
 
@@ -271,8 +286,13 @@ mod tests {
     fn predictions_are_lines() {
         for (json, expected) in [
             ("1.5", "1.5"),
+            ("3.0", "3"),
+            ("-0.30000001", "-0.30000001"),
+            ("1e20", "1e20"),
+            ("7", "7"),
+            ("null", "null"),
             ("\"a\\u001bb\"", "a\\u{1b}b"),
-            ("[1.0,2.0]", "1.0,2.0"),
+            ("[1.0,2.5]", "1,2.5"),
             ("{\"a\":1}", "{\"a\":1}"),
         ] {
             assert_eq!(line(json), expected);
