@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 use crate::codes;
 pub(crate) use crate::codes::cli::*;
 use crate::remote;
-use crate::report::Report;
+use crate::report::{self, Report};
 use crate::terminal::escape::{self, Visible};
 use crate::terminal::style::Style;
 use crate::terminal::suggest;
@@ -378,7 +378,7 @@ impl Serialize for Failure {
         let fields = Fields {
             code: details.code,
             message: &details.what,
-            file: details.file.as_deref().map(Path::to_string_lossy),
+            file: details.file.as_deref().map(report::path),
             tensor: details.tensor.as_deref(),
             key: details.key.as_deref(),
             offset: details.offset,

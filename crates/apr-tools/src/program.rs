@@ -11,7 +11,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::cli::Cli;
 use crate::error::{CODE_INTERNAL, CODE_USAGE, Exit, Failure};
-use crate::terminal::escape::{Visible, escaped};
+use crate::terminal::escape::{Visible, escaped, without_credentials};
 use crate::terminal::{Console, Data, Style, progress};
 use crate::{cli, interruption, jobs, secrets, terminal::suggest};
 
@@ -149,6 +149,7 @@ fn escape_words(error: &mut clap::Error) {
         _ => None,
     };
     let values: Vec<_> =
+    let escaped = |text: &str| escaped(&without_credentials(text.into()));
         error.context().filter_map(|(kind, value)| escape(value).map(|value| (kind, value))).collect();
     for (kind, value) in values {
         error.insert(kind, value);

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use self::layout::Indented;
 pub(crate) use self::list::{List, write_with_list};
 use crate::output::Run;
-use crate::terminal::escape::is_hazard;
+use crate::terminal::escape::{self, is_hazard};
 
 /// What a command prints as one JSON object.
 pub(crate) trait Report: Serialize {
@@ -63,7 +63,7 @@ impl<'a> Written<'a> {
 
 /// A path as text; what is not Unicode is replaced.
 pub(crate) fn path(path: &Path) -> Cow<'_, str> {
-    path.to_string_lossy()
+    escape::without_credentials(path.to_string_lossy())
 }
 
 /// A number that need not be finite: JSON has no spelling for the others, which become the strings `inf`, `-inf` and `nan`.

@@ -3,10 +3,13 @@
 //! Names and metadata come from the file, which is untrusted. Printed as they are, they could move the cursor, change colours,
 //! hide text, or reorder it with bidirectional controls. Everything from a file is therefore escaped.
 
+use alloc::borrow::Cow;
 use core::fmt::Write as _;
 use std::path::Path;
 
 pub(crate) use json_scan::{Visible, is_hazard};
+
+use super::suggest::is_url;
 
 /// Most names that are listed.
 const MAX_NAMES: usize = 10;
@@ -42,12 +45,39 @@ pub(crate) fn some_of(names: &[String]) -> String {
 
 /// A path for people to read.
 pub(crate) fn path(path: &Path) -> String {
-    escaped(&path.to_string_lossy())
+    escaped(&without_credentials(path.to_string_lossy()))
+}
+
+/// A text; if it is a URL, without the user name and the password in it. No URL with these is read, and a message may be kept in a log.
+pub(crate) fn without_credentials(text: Cow<'_, str>) -> Cow<'_, str> {
+    let Some((scheme, rest)) = text.split_once("://").filter(|_| is_url(&text)) else { return text };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        // A revision is after it.
+        Some(_) if scheme.eq_ignore_ascii_case("hf") => text,
+        Some(host) => format!("{scheme}://***{}", &rest[host..]).into(),
+        None => text,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn credentials_of_urls_are_not_shown() {
+        for (text, expected) in [
+            ("http://user:word@host:1/a@b?c", "http://***@host:1/a@b?c"),
+            ("ftp://a:b@c@host/", "ftp://***@host/"),
+        ] {
+            assert_eq!(path(Path::new(text)), expected);
+        }
+        for text in
+            ["https://host/a@b", "https://host?a@b", "hf://org/name@main/f", "hf://name@main", "a@b", ""]
+        {
+            assert_eq!(path(Path::new(text)), text);
+        }
+    }
 
     #[test]
     fn controls_and_bidi_are_written_out() {
