@@ -147,6 +147,14 @@ impl Failure {
         Self::new(CODE_REMOTE, "a file of this machine is needed here, not a URL").in_file(path)
     }
 
+    /// A URL where a new file is to be written.
+    pub(crate) fn remote_output(path: &Path) -> Self {
+        let failure = Self::new(CODE_REMOTE, "the output has to be a file of this machine, not a URL");
+        failure.in_file(path).help(
+            "write a file, and copy it afterwards; `convert`, `quantize`, `export` and `put` write objects of s3://, gs:// and az://",
+        )
+    }
+
     /// An operation on a file that the operating system refused.
     pub(crate) fn io(operation: &str, path: &Path, error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::NotFound && remote::is_url(path) {

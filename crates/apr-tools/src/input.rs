@@ -331,7 +331,10 @@ fn opening_failure(error: model_file::Error, source: &Source, rules: &Rules) -> 
             if failure.exit() != Exit::Invalid || failure.code().starts_with("df-") {
                 return source.relabel(failure);
             }
-            source.relabel(match foreign::of_file(path) {
+            // Of a URL only what was seen when it was opened is known.
+            let is_foreign = |kind: &FileKind| matches!(kind, FileKind::Foreign(_));
+            let kind = foreign::of_file(path).or_else(|| Some(source.kind()).filter(is_foreign));
+            source.relabel(match kind {
                 Some(kind) => foreign::not_a_model(kind, path),
                 None if rules.is_strict() && is_accepted() => failure.help(
                     "the official reader accepts this file: if you trust it, repeat with --compat, or rewrite it with \

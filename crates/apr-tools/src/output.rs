@@ -14,8 +14,9 @@ use crate::error::{
     CODE_INTERNAL, CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_USAGE, Failure,
 };
 use crate::interruption;
+use crate::remote;
 #[cfg(feature = "remote")]
-use crate::remote::{self, NewObject};
+use crate::remote::NewObject;
 use crate::terminal::Console;
 
 /// Bytes between two looks at the progress.
@@ -371,6 +372,9 @@ pub(crate) fn keep_inputs<'p>(
 ///
 /// If it exists and may not be replaced, or is no regular file.
 pub(crate) fn check_file(path: &Path, overwrite: Overwrite) -> Result<(), Failure> {
+    if remote::is_url(path) {
+        return Err(Failure::remote_output(path));
+    }
     // Of the link itself: a dangling one is in the way, too.
     if path.symlink_metadata().is_err() {
         return Ok(());

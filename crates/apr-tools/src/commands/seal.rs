@@ -125,7 +125,7 @@ pub(crate) fn seal(
     let Output { destination, overwrite, run } = output;
     let Destination::File(out_path) = &destination else {
         if destination != Destination::Stdout {
-            return Err(Failure::not_remote(destination.label()));
+            return Err(Failure::remote_output(destination.label()));
         }
         return Err(Failure::new(CODE_USAGE, "a sealed file cannot go to standard output")
             .because("its header is written last, when everything it vouches for is known")

@@ -158,6 +158,11 @@ impl Source {
         self.kind.expected()
     }
 
+    /// By its first bytes, when it was opened.
+    pub(crate) fn kind(&self) -> FileKind {
+        self.kind
+    }
+
     /// Whether it has to be decrypted, as far as its header says so.
     pub(crate) fn is_encrypted(&self) -> bool {
         if self.format() != Format::AprV1 {

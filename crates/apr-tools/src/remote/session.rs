@@ -19,7 +19,7 @@ use st_mmap::Shards;
 
 use super::is_url;
 use crate::args::parse_size;
-use crate::error::Failure;
+use crate::error::{CODE_REMOTE, Failure};
 use crate::terminal::Console;
 use crate::terminal::human;
 
@@ -209,9 +209,18 @@ pub(crate) fn client() -> Result<Arc<Client>, Failure> {
 pub(crate) fn place(path: &Path) -> Result<(Arc<Client>, Place), Failure> {
     let text = path.to_str().unwrap_or_default();
     let full = SESSION.with_borrow(|session| session.full.get(text).cloned());
-    let place = Place::parse(full.as_deref().unwrap_or(text)).ok_or_else(|| Failure::not_remote(path))?;
+    let place = Place::parse(full.as_deref().unwrap_or(text)).ok_or_else(|| not_read(path))?;
     let place = place.map_err(|error| Failure::from(error).in_file(path))?;
     Ok((client().map_err(|failure| failure.in_file(path))?, place))
+}
+
+/// Refuses what is no URL, or one of another protocol.
+fn not_read(path: &Path) -> Failure {
+    let failure = match is_url(path) {
+        true => Failure::new(CODE_REMOTE, "the scheme of the URL is not supported"),
+        false => Failure::from(apr_remote::Error::from(ErrorKind::Url { problem: "the scheme is missing" })),
+    };
+    failure.in_file(path).help("write https://HOST/PATH, hf://ORG/NAME[@REVISION]/PATH or s3://BUCKET/KEY")
 }
 
 /// Longest index whose shards are fetched before they are asked for.

@@ -201,12 +201,15 @@ fn what_is_not_read_over_the_network_is_refused_by_name() {
     let sandbox = Sandbox::with_models();
     let server = serve(&sandbox, "");
     let url = server.url("/model.safetensors");
-    let cases: [(&[&str], i32, &str); 15] = [
+    let cases: [(&[&str], i32, &str); 18] = [
         (&["inspect", &url, "--offline"], 2, "rm-offline"),
         (&["inspect", "https://example.org/model.safetensors", "--offline"], 2, "rm-offline"),
         (&["inspect", "http://198.51.100.1/model.safetensors"], 2, "rm-http"),
         (&["inspect", "https://user:word@example.org/m"], 2, "rm-url"),
-        (&["inspect", "ftp://example.org/m"], 2, "cli-remote"),
+        (&["inspect", "ftp://example.org/m"], 2, "the scheme of the URL is not supported"),
+        (&["get", "ftp://example.org/m", "-o", "copy"], 2, "cli-remote"),
+        (&["get", "model.safetensors", "-o", "copy"], 2, "the scheme is missing"),
+        (&["convert", &url, "http://127.0.0.1/out.gguf"], 2, "the output has to be a file of this machine"),
         (&["seal", &url, "-o", "x.sealed", "--password-file", "password.txt"], 2, "cli-remote"),
         (&["train", "linear-regression", "--data", &url, "-o", "x.apr", "--target", "y"], 2, "cli-remote"),
         (&["encrypt", &url, "-o", "x.apr", "--password-file", "password.txt"], 2, "cli-remote"),
@@ -222,7 +225,50 @@ fn what_is_not_read_over_the_network_is_refused_by_name() {
     for (args, exit, code) in cases {
         let ran = sandbox.run(args);
         assert!(ran.exit == exit && ran.stderr.contains(code), "{args:?}: {}\n{}", ran.exit, ran.stderr);
-        assert!(server.seen().is_empty(), "{args:?}");
+        assert!(!ran.stderr.contains("user:word") && server.seen().is_empty(), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn an_error_page_with_status_200_is_told_as_one() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write(
+        "page.safetensors",
+        format!("<!doctype html>\n<html><body>{}", "sign in ".repeat(99)).as_bytes(),
+    );
+    let server = serve(&sandbox, "");
+    let url = server.url("/page.safetensors");
+    for args in [&["inspect", &url][..], &["tensors", &url], &["convert", &url, "out.gguf"]] {
+        let ran = sandbox.run(args);
+        assert!(ran.exit == 6 && ran.stderr.contains("this is a web page"), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_server_of_another_kind_offers_no_private_inference() {
+    let sandbox = Sandbox::with_models();
+    let server = Server::new(|_, _| Reply::whole(&[b' '; 100_000], ""));
+    let args = ["predict", "--private", &server.url(""), "-i", "rows.csv", "--signer", "maker.key.pub"];
+    let ran = sandbox.run(&args);
+    assert!(ran.exit == 5 && ran.stderr.contains("error[cli-service]"), "{}", ran.stderr);
+}
+
+#[test]
+fn passwords_of_urls_are_not_repeated() {
+    let sandbox = Sandbox::with_models();
+    let url = "https://user:word@example.org/m.safetensors";
+    for args in [
+        &["inspect", url][..],
+        &["check", url],
+        &["tensors", url, "--json"],
+        &["inspect", "model.safetensors", url],
+    ] {
+        let ran = sandbox.run(args);
+        let shown = ran.stdout + &ran.stderr;
+        assert!(
+            ran.exit == 2 && shown.contains("***@example.org") && !shown.contains("user:word"),
+            "{args:?}: {shown}"
+        );
     }
 }
 
