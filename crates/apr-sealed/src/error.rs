@@ -105,6 +105,10 @@ located_error::errors! {
         RecipientUnknown = "ac-sealed-recipient" (Usage),
             "no listed recipient has this key"
             => "`apr inspect FILE --identity KEYFILE` lists them";
+        /// The sealed file lists a recipient with this key already: a second entry would not open it for anyone else.
+        RecipientListed = "ac-sealed-recipient-listed" (Usage),
+            "this key is one of a recipient already"
+            => "leave it out: its owner can open the file; `apr inspect FILE --identity KEYFILE` lists the recipients";
         /// All recipients of the sealed file were to be removed: its content could never be read again.
         NoRecipientLeft = "ac-sealed-no-recipient" (Usage),
             "no recipient would be left"

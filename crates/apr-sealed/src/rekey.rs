@@ -113,7 +113,7 @@ impl Rekeying {
     ///
     /// Those of opening ([`SealedReader::open`](crate::SealedReader::open)); [`ErrorKind::RecipientsBound`] without the
     /// signing key of a file whose recipients are bound; [`ErrorKind::RecipientsUnlisted`], [`ErrorKind::RecipientUnknown`] for a
-    /// recipient who cannot be removed by name, [`ErrorKind::NoRecipientLeft`] if none is left; [`ErrorKind::SlotsFull`];
+    /// recipient who cannot be removed by name, [`ErrorKind::RecipientListed`] for one that is listed already, [`ErrorKind::NoRecipientLeft`] if none is left; [`ErrorKind::SlotsFull`];
     /// [`ErrorKind::InvalidValue`] for a password beside recipients, [`ErrorKind::Limit`] for an empty one; [`ErrorKind::NotEncrypted`];
     /// [`ErrorKind::Crypto`] as sealing has it.
     pub fn prepare(
@@ -193,6 +193,10 @@ fn records(
         }
     }
     for recipient in &options.recipients {
+        let name = recipient.fingerprint();
+        if listed.as_ref().is_some_and(|listed| records.iter().any(|record| listed.is_of(record, &name))) {
+            return Err(Error::from(ErrorKind::RecipientListed).of(Subject::entry(&name.to_string())));
+        }
         let stanza = Record::recipient(&file_key.wrap_for(rng, recipient, context)?);
         listed.iter_mut().for_each(|listed| listed.insert(&stanza, *recipient));
         records.push(stanza);

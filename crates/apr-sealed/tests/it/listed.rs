@@ -73,6 +73,14 @@ fn one_of_several_recipients_is_removed_by_name() {
         assert_eq!(listed(&file, who).unwrap(), [Some(alice), Some(eve)]);
     }
     let before = file.clone();
+    for again in [alice, eve] {
+        let change = RekeyOptions::default().for_recipient(again);
+        assert_eq!(code(rekey(&mut file, &a, &change)), "ac-sealed-recipient-listed");
+        assert_eq!(file, before);
+    }
+    // One who is removed in the same step comes back.
+    let moved = RekeyOptions::default().without(eve.fingerprint()).for_recipient(eve);
+    rekey(&mut file.clone(), &a, &moved).unwrap();
     let all = RekeyOptions::default().without(alice.fingerprint()).without(eve.fingerprint());
     for (change, expected) in [(change, "ac-sealed-recipient"), (all, "ac-sealed-no-recipient")] {
         assert_eq!(code(rekey(&mut file, &a, &change)), expected);
