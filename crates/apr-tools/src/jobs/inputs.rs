@@ -15,8 +15,9 @@ use super::files::{Digests, Pinned, text};
 use super::plan::is_below;
 use super::template::Template;
 use crate::args::glob::PathSelection;
-use crate::error::{CODE_USAGE, Failure};
+use crate::error::{CODE_IO, CODE_USAGE, Failure};
 use crate::remote::{self, Repository, is_url};
+use crate::terminal::escape;
 
 /// Most inputs of a job: each task reads the whole plan.
 const MAX_INPUTS: usize = 100_000;
@@ -25,6 +26,9 @@ const MAX_TEXT: u64 = 256 << 20;
 const INDEX: &str = ".index.json";
 /// Files that make a folder that of a language model, or of an adapter.
 const CONFIGS: [&str; 2] = ["config.json", "adapter_config.json"];
+
+/// What to do with one file that is at fault; `apr convert --recursive` has no option for it.
+const LEAVE_OUT: &str = "correct it, or leave it out with the option --exclude of `apr batch` or `apr plan`";
 
 /// What a command is run for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -195,7 +199,7 @@ impl Found<'_> {
                     match name.to_str() {
                         Some(name) => names.push(name.to_owned()),
                         None if self.includes(&path(&name.to_string_lossy())) => {
-                            text(&entry.path()).map_err(|failure| failure.help("--exclude leaves it out"))?;
+                            text(&entry.path()).map_err(|failure| failure.help(LEAVE_OUT))?;
                         }
                         None => {}
                     }
@@ -365,7 +369,7 @@ impl Found<'_> {
 
     fn pin(&self, file: &Path) -> Result<Pinned, Failure> {
         Pinned::now(&text(file)?, self.sources.digests)
-            .map_err(|failure| failure.in_file(file).help("mend it, or leave it out with --exclude"))
+            .map_err(|failure| not_pinned(failure.in_file(file), file))
     }
 
     fn push(&mut self, input: Input) -> Result<(), Failure> {
@@ -388,6 +392,18 @@ impl Found<'_> {
 
     fn is_model_folder(&self, place: &Path) -> bool {
         self.template.takes_model_folders() && CONFIGS.iter().any(|name| place.join(name).is_file())
+    }
+}
+
+/// The failure of a file that cannot be looked at, with advice. What was named and is not there has that of its name.
+fn not_pinned(failure: Failure, file: &Path) -> Failure {
+    match fs::read_link(file) {
+        Ok(target) if !file.exists() => {
+            let failure = Failure::new(CODE_IO, "the target of the link does not exist").in_file(file);
+            failure.because(format!("it links to {}", escape::path(&target))).help(LEAVE_OUT)
+        }
+        _ if file.exists() => failure.help(LEAVE_OUT),
+        _ => failure,
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::Cli;
 use crate::error::{CODE_USAGE, Failure};
+use crate::terminal::escape;
 
 /// What the outputs of a command are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,8 @@ const OF_JOBS: [&str; 14] = [
     "--recursive",
 ];
 
+const PLACEHOLDERS: [&str; 4] = ["{in}", "{out}", "{path}", "{to}"];
+
 /// What takes the place of the placeholders.
 pub(super) struct Values<'a> {
     pub(super) input: &'a str,
@@ -101,6 +104,7 @@ impl Template {
             return Err(refused(what).help(format!("these are: {}", names.join(", "))));
         }
         if !template.0.iter().any(|word| word.contains("{in}")) {
+            self.refuse_other_placeholders()?;
             return Err(refused("the command does not say where the input stands".to_owned())
                 .help("write {in} in its place: apr plan ... -- check {in}"));
         }
@@ -117,6 +121,7 @@ impl Template {
                 .help("{out} and {to}/ begin with it: -o {out}.gguf, --output={to}/{path}.gguf"));
         }
         if template.outputs() == Outputs::Files && !template.0.iter().any(|word| names_output(word)) {
+            self.refuse_other_placeholders()?;
             return Err(refused("the command does not say where the output goes".to_owned()).help(
                 "write {out} in its place, with an ending: -- quantize {in} -o {out}.gguf --type q8_0",
             ));
@@ -132,6 +137,24 @@ impl Template {
             return Err(refused(what).help(format!("see `apr {} --help`", template.command())));
         }
         Ok(())
+    }
+
+    /// Where a placeholder is missing, a word in braces is taken for a mistyped one. Elsewhere it is what it is.
+    fn refuse_other_placeholders(&self) -> Result<(), Failure> {
+        let in_braces = |word: &'_ str| {
+            let begin = word.find('{')?;
+            let len = word[begin..].find('}')? + 1;
+            Some(word[begin..begin + len].to_owned())
+        };
+        let mut found = self.0.iter().filter_map(|word| in_braces(word));
+        match found.find(|name| !PLACEHOLDERS.contains(&name.as_str())) {
+            Some(name) => {
+                let what = format!("`{}` is not a placeholder", escape::cut(&name, 60));
+                let known = format!("the placeholders are {}", PLACEHOLDERS.join(", "));
+                Err(Failure::new(CODE_USAGE, what).help(known))
+            }
+            None => Ok(()),
+        }
     }
 
     pub(super) fn command(&self) -> &str {
@@ -297,6 +320,8 @@ mod tests {
             ("", "is not a command"),
             ("check x", "where the input"),
             ("convert {in} out.gguf", "where the output"),
+            ("convert {in} {foo}.gguf", "`{foo}` is not a placeholder"),
+            ("check {input}", "`{input}` is not a placeholder"),
             ("quantize {in} -o {out}.gguf", "--type"),
             ("check {in} --jsn", "--jsn"),
         ] {
