@@ -160,7 +160,28 @@ impl Failure {
         if error.kind() == io::ErrorKind::NotFound && remote::is_url(path) {
             return Self::not_remote(path);
         }
-        Self::new(CODE_IO, format!("{operation}: {error}")).in_file(path)
+        // The file has a line of its own.
+        let operation = match operation {
+            "list" => "list the folder",
+            "read" => "read the file",
+            "write" => "write the file",
+            "create" => "create the file",
+            "inspect" | "look at" => "get the attributes of the file",
+            "put in place" => "put the output in place",
+            "remove" => "remove it",
+            "move" => "move it",
+            other => other,
+        };
+        Self::new(CODE_IO, format!("cannot {operation}: {error}")).in_file(path).of_system(error)
+    }
+
+    /// With advice about what the operating system refused; the path is looked at only if that does not exist.
+    fn of_system(self, error: &io::Error) -> Self {
+        let entry = codes::find(self.0.code).filter(|entry| entry.category == Category::Io);
+        match entry.filter(|_| error.kind() != io::ErrorKind::NotFound) {
+            Some(entry) => self.help(entry.remedy),
+            None => self,
+        }
     }
 
     /// Standard output that does not take what is written to it. A reader that went away is no failure: the run
@@ -415,3 +436,19 @@ impl fmt::Display for Failure {
 }
 
 impl Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_doubted_only_if_it_was_not_found() {
+        let advice = |kind: io::ErrorKind| {
+            let failure = Failure::io("write", Path::new("not/there"), &kind.into());
+            assert!(failure.what().starts_with("cannot write the file: "), "{failure}");
+            failure.advice().unwrap().into_owned()
+        };
+        assert!(advice(io::ErrorKind::NotFound).contains("there is no folder not"));
+        assert!(advice(io::ErrorKind::PermissionDenied).contains("its permissions"));
+    }
+}

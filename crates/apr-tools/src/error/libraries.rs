@@ -51,6 +51,9 @@ impl Failure {
         if let Some(cause) = cause {
             failure = failure.because(cause);
         }
+        if let Some(system) = system {
+            failure = failure.of_system(system);
+        }
         match any.downcast_ref::<model_file::Error>() {
             Some(error) => failure.advised(error.kind()),
             None => failure,
@@ -85,6 +88,10 @@ impl Failure {
 fn message(error: &dyn Located, system: Option<&io::Error>) -> String {
     match error.code() {
         "ac-signed" => "the file is signed and its signature was not verified".to_owned(),
+        // The other half names an argument of the library.
+        "am-unknown-model" => {
+            "the file names no known model, and its content has the form of none".to_owned()
+        }
         code if is_missing(code, system) => "there is no such file or folder".to_owned(),
         _ => {
             // The library's own names for limits say nothing here; the advice names the option.
