@@ -1,6 +1,7 @@
 //! Kinds of errors.
 
 use core::error::Error as StdError;
+use core::fmt;
 
 const AGAIN: &str = "try again later; what was written before is unchanged";
 const SERVER: &str = "the server or a proxy in front of it does not follow HTTP: fetch the file with another program and name its copy";
@@ -85,7 +86,7 @@ located_error::errors! {
             host: String,
             /// How often it was tried without progress.
             tries: u32,
-        } = "rm-gave-up" (Io), "gave up after {tries} tries to read from {host}" => AGAIN;
+        } = "rm-gave-up" (Io), "gave up after {} to read from {}", Tries(tries), host => AGAIN;
         /// The server asks for a longer pause (Retry-After) than is waited for.
         Pause {
             /// The host.
@@ -198,6 +199,18 @@ located_error::errors! {
     }
 }
 
+/// A number of tries in words.
+struct Tries<'a>(&'a u32);
+
+impl fmt::Display for Tries<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            1 => f.write_str("1 try"),
+            tries => write!(f, "{tries} tries"),
+        }
+    }
+}
+
 impl Error {
     pub(crate) fn caused(kind: ErrorKind, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let mut error = Self::from(kind);
@@ -238,6 +251,6 @@ mod tests {
     fn it_is_found_below_other_errors() {
         let error = std::io::Error::from(read_at::Error::from(Error::from(ErrorKind::Changed)));
         assert_eq!(remote_error(&error).map(Error::code), Some("rm-changed"));
-        assert!(remote_error(&core::fmt::Error).is_none());
+        assert!(remote_error(&fmt::Error).is_none());
     }
 }

@@ -81,6 +81,7 @@ fn answer(args: Vec<OsString>, data: &Data) -> Exit {
         Err(mut error) => {
             let mut console = cli::fallback_console(&args, data);
             forget_far_suggestions(&mut error);
+            suggest_algorithm(&mut error);
             let result = usage(error, &mut console);
             (console, result)
         }
@@ -106,6 +107,15 @@ fn forget_far_suggestions(error: &mut clap::Error) {
         error.remove(ContextKind::SuggestedArg);
     }
     error.remove(ContextKind::Suggested);
+}
+
+/// Says what is missing if options of an algorithm come before its name.
+fn suggest_algorithm(error: &mut clap::Error) {
+    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else { return };
+    if error.kind() == ErrorKind::UnknownArgument && usage.to_string().trim_end().ends_with("<ALGORITHM>") {
+        let tip = "name the algorithm first: apr train ALGORITHM --data TABLE ...; `apr train --help` lists the algorithms";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
 }
 
 /// What the argument parser has to say: help and version are data, the rest are usage errors.
@@ -139,6 +149,7 @@ fn usage(mut error: clap::Error, console: &mut Console) -> Result<Exit, Failure>
 /// Escapes what an error repeats of the command line: a word may hold line feeds, which would look like lines of the program.
 fn escape_words(error: &mut clap::Error) {
     use clap::error::ContextValue::{String, Strings, StyledStrs};
+    let escaped = |text: &str| escaped(&without_credentials(text.into()));
     let escape = |value: &_| match value {
         String(text) => Some(String(escaped(text))),
         Strings(texts) => Some(Strings(texts.iter().map(|text| escaped(text)).collect())),
@@ -149,7 +160,6 @@ fn escape_words(error: &mut clap::Error) {
         _ => None,
     };
     let values: Vec<_> =
-    let escaped = |text: &str| escaped(&without_credentials(text.into()));
         error.context().filter_map(|(kind, value)| escape(value).map(|value| (kind, value))).collect();
     for (kind, value) in values {
         error.insert(kind, value);

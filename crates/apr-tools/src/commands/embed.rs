@@ -239,8 +239,16 @@ fn program_name(given: Option<&String>, path: &Path) -> Result<String, Failure> 
         return match is_name(name) {
             true => Ok(name.clone()),
             false => {
-                Err(Failure::new(CODE_USAGE, format!("`{}` is no name of a program", escape::escaped(name)))
-                    .help("letters, digits, - and _, beginning with a letter; no word of the language"))
+                let what = format!("`{}` cannot be the name of the program", escape::escaped(name));
+                let failure = Failure::new(CODE_USAGE, what);
+                Err(match RESERVED.contains(&name.as_str()) {
+                    true => {
+                        failure.because("cargo or Rust uses this name itself").help("choose another name")
+                    }
+                    false => {
+                        failure.help("use at most 64 letters, digits, `-` and `_`, beginning with a letter")
+                    }
+                })
             }
         };
     }

@@ -68,7 +68,10 @@ fn codes() -> Vec<&'static str> {
 /// If the code is unknown.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     match &args.code {
-        Some(code) => explain(code.trim().trim_start_matches("error").trim_matches(['[', ']']), console),
+        Some(code) => {
+            let code = code.trim().to_ascii_lowercase();
+            explain(code.trim_start_matches("error").trim_matches(['[', ']']), console)
+        }
         None => list(console),
     }
 }

@@ -55,7 +55,8 @@ pub(crate) fn end(
     if !missing.is_empty() {
         let shown: Vec<String> = missing.iter().take(20).map(ToString::to_string).collect();
         let more = if missing.len() > shown.len() { ", ..." } else { "" };
-        let what = format!("{} of {} are missing", missing.len(), plural(plan.tasks() as u64, "task"));
+        let are = if missing.len() == 1 { "is" } else { "are" };
+        let what = format!("{} of {} {are} missing", missing.len(), plural(plan.tasks() as u64, "task"));
         return Err(Failure::new(CODE_TASKS_MISSING, what)
             .because(format!("there are no records of {}{more}", shown.join(", "))));
     }

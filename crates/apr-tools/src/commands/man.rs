@@ -10,7 +10,7 @@ use clap_mangen::Man;
 use serde::Serialize;
 
 use crate::args::WriteArgs;
-use crate::error::{CODE_INTERNAL, Exit, Failure};
+use crate::error::{CODE_INTERNAL, CODE_OUTPUT_KIND, CODE_USAGE, Exit, Failure};
 use crate::output::{self, Run};
 use crate::remote;
 use crate::report;
@@ -80,6 +80,12 @@ pub(crate) fn run(args: &Args, command: Command, console: &mut Console) -> Resul
         None => print(command, console)?,
         Some(dir) => {
             remote::refuse_folder(dir)?;
+            if dir.is_file() {
+                return Err(
+                    Failure::new(CODE_OUTPUT_KIND, "the output exists and is not a folder").in_file(dir)
+                );
+            }
+            refuse_command(args.dir.as_deref(), &command)?;
             let (overwrite, run) = (args.write.overwrite(), args.write.run());
             let pages = pages(command)?;
             let paths: Vec<PathBuf> = pages.iter().map(|page| dir.join(&page.name)).collect();
@@ -95,6 +101,17 @@ pub(crate) fn run(args: &Args, command: Command, console: &mut Console) -> Resul
         }
     }
     Ok(Exit::Success)
+}
+
+/// Refuses the name of a command as DIR: its page is wanted, not a folder of all pages.
+fn refuse_command(dir: Option<&Path>, command: &Command) -> Result<(), Failure> {
+    let name = dir.and_then(Path::to_str).filter(|name| command.find_subcommand(name).is_some());
+    let Some(name) = name else { return Ok(()) };
+    let failure =
+        Failure::new(CODE_USAGE, format!("`{name}` is a command, and all pages are written to a folder"));
+    Err(failure.help(format!(
+        "read about the command with `apr {name} --help`; for a folder of this name write `apr man ./{name}`"
+    )))
 }
 
 fn print(command: Command, console: &mut Console) -> Result<(), Failure> {

@@ -131,8 +131,12 @@ pub(crate) fn seal(
             .because("its header is written last, when everything it vouches for is known")
             .help("name an output file"));
     };
-    let regular = durable_file::open_regular(source.path(), u64::MAX)
-        .map_err(|error| source.relabel(error.into()).help("seal each file of a sharded model by itself"))?;
+    let regular = durable_file::open_regular(source.path(), u64::MAX).map_err(|error| {
+        match source.path().is_dir() {
+            true => source.relabel(error.into()).help("seal each file of a sharded model by itself"),
+            false => source.relabel(error.into()),
+        }
+    })?;
     let len = regular.len();
     let file = regular.into_file();
     let plan = plan(&source, len, console)?;

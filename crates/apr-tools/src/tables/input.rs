@@ -257,7 +257,11 @@ fn opened(path: &Path) -> Result<Content, Failure> {
         Some(format) if format.is_text() => {}
         _ => {
             if let Some(kind) = kind {
-                return Err(foreign::refusal(kind, "a table or text", path));
+                let failure = foreign::refusal(kind, "a table or text", path);
+                return Err(match kind.foreign() {
+                    Some(_) => failure,
+                    None => failure.help("name a table here: the model is another argument; docs/tables.md lists the formats of tables"),
+                });
             }
         }
     }

@@ -1,5 +1,8 @@
 //! What the program says about words that it does not know and files that are not there.
 
+#[cfg(unix)]
+use std::fs;
+
 use crate::sandbox::Sandbox;
 
 #[test]
@@ -106,6 +109,46 @@ fn check_says_each_finding_once() {
 }
 
 /// The code in the brackets of an error.
+#[test]
+fn advice_is_about_what_happened() {
+    let sandbox = Sandbox::with_models();
+    let to = ["-o", "x.sealed", "--recipient", "buyer.key.pub"];
+    let train = ["--data", "rows.csv", "--target", "1", "-o", "x.apr"];
+    for (args, part) in [
+        ([&["encrypt", "model.safetensor"][..], &to].concat(), "did you mean model.safetensors?"),
+        (["predict", "model.apr", "-i", "model.apr"].to_vec(), "name a table here"),
+        ([&["train"][..], &train].concat(), "name the algorithm first"),
+        (
+            [&["train", "random-forest", "--trees", "0"][..], &train].concat(),
+            "'--trees <N>': a number of at least 1",
+        ),
+        (["man", "train"].to_vec(), "`apr train --help`"),
+        (["man", "rows.csv"].to_vec(), "exists and is not a folder"),
+        (["embed", "model.apr", "-o", "x", "--name", "test"].to_vec(), "cargo or Rust uses this name itself"),
+        (["embed", "model.apr", "-o", "x", "--name", "1"].to_vec(), "beginning with a letter"),
+        (["batch", "--from", "nothere", "--to", "x", "--", "check", "{in}"].to_vec(), "check the path"),
+    ] {
+        let ran = sandbox.run(&args);
+        assert!(ran.exit != 0 && ran.stderr.contains(part), "{args:?}: {}", ran.stderr);
+    }
+    assert_eq!(sandbox.run(&["explain", "ERROR[ST-OFFSETS]"]).exit, 0);
+    let knn = ["train", "knn", "--neighbors", "1"];
+    let ran = sandbox.run(&[&knn[..], &train].concat());
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_without_a_target_is_told_as_one() {
+    let sandbox = Sandbox::empty();
+    fs::create_dir(sandbox.path("in")).unwrap();
+    sandbox.write("in/a.safetensors", b"");
+    std::os::unix::fs::symlink("nowhere", sandbox.path("in/b.safetensors")).unwrap();
+    let ran = sandbox.run(&["convert", "in", "out", "--recursive", "--format", "gguf"]);
+    assert!(ran.exit == 5 && ran.stderr.contains("it links to nowhere"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--exclude of `apr batch`"), "{}", ran.stderr);
+}
+
 fn code(stderr: &str) -> &str {
     stderr.split_once('[').and_then(|(_, rest)| rest.split_once(']')).unwrap().0
 }

@@ -32,7 +32,7 @@ pub(super) struct DecisionTreeArgs {
 #[derive(Debug, Args)]
 pub(super) struct RandomForestArgs {
     /// Number of trees.
-    #[arg(long, value_name = "N", default_value = "100", help_heading = SETTINGS)]
+    #[arg(long, value_name = "N", default_value = "100", value_parser = at_least_one, help_heading = SETTINGS)]
     trees: usize,
     /// Random features that each split chooses among: `sqrt`, `all` or a number; by default `sqrt` for classes, `all` for numbers.
     #[arg(long, value_name = "FEATURES", value_parser = max_features, help_heading = SETTINGS)]
@@ -56,7 +56,7 @@ enum SamplesArg {
 #[derive(Debug, Args)]
 pub(super) struct BoostingArgs {
     /// Number of stages: a tree each, or one for each class if there are more than two.
-    #[arg(long, value_name = "N", default_value = "100", help_heading = SETTINGS)]
+    #[arg(long, value_name = "N", default_value = "100", value_parser = at_least_one, help_heading = SETTINGS)]
     trees: usize,
     /// Factor of the values of the trees.
     #[arg(long, value_name = "NUMBER", default_value = "0.1", help_heading = SETTINGS)]
@@ -100,7 +100,7 @@ pub(super) struct TargetArgs {
 #[derive(Debug, Args)]
 pub(super) struct IsolationForestArgs {
     /// Number of trees.
-    #[arg(long, value_name = "N", default_value = "100", help_heading = SETTINGS)]
+    #[arg(long, value_name = "N", default_value = "100", value_parser = at_least_one, help_heading = SETTINGS)]
     trees: usize,
     /// Samples of each tree [default: 256, or all if there are fewer].
     #[arg(long, value_name = "N", help_heading = SETTINGS)]
@@ -110,6 +110,10 @@ pub(super) struct IsolationForestArgs {
     contamination: Option<f32>,
     #[command(flatten)]
     seed: SeedArg,
+}
+
+fn at_least_one(text: &str) -> Result<usize, &'static str> {
+    text.parse().ok().filter(|&count| count > 0).ok_or("a number of at least 1")
 }
 
 fn max_features(text: &str) -> Result<MaxFeatures, String> {

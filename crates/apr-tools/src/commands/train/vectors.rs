@@ -45,7 +45,7 @@ enum KernelArg {
 #[derive(Debug, Args)]
 pub(super) struct KnnArgs {
     /// Number of neighbours.
-    #[arg(long, value_name = "N", default_value = "5", help_heading = SETTINGS)]
+    #[arg(long, visible_alias = "neighbors", value_name = "N", default_value = "5", help_heading = SETTINGS)]
     neighbours: usize,
     /// What neighbours count: the same, or by the inverse of their distance.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = WeightsArg::Uniform, help_heading = SETTINGS)]
