@@ -133,16 +133,30 @@ impl Batch {
         out.resize(begin + self.n_rows() * width, T::default());
         for (idx, &column) in columns.iter().enumerate() {
             let cells = out.get_mut(begin + idx..).unwrap_or_default().iter_mut().step_by(width.max(1));
-            let done = match self.array(column) {
-                Some(array) => write_numbers(array, accepted, cells),
-                None => Err((0, Problem::NotRead)),
-            };
-            if let Err((row, problem)) = done {
+            if let Err(error) = self.write_column(column, accepted, cells) {
                 out.truncate(begin);
-                return Err(CellError { row: self.first_row + row as u64, column, problem });
+                return Err(error);
             }
         }
         Ok(())
+    }
+
+    /// Puts the numbers of a column into cells, one for each row. Booleans are 0 and 1.
+    ///
+    /// # Errors
+    ///
+    /// The first cell that is not an accepted number; those before it are written.
+    pub fn write_column<'c, T: Value>(
+        &self,
+        column: usize,
+        accepted: Accepted,
+        cells: impl Iterator<Item = &'c mut T>,
+    ) -> Result<(), CellError> {
+        let done = match self.array(column) {
+            Some(array) => write_numbers(array, accepted, cells),
+            None => Err((0, Problem::NotRead)),
+        };
+        done.map_err(|(row, problem)| CellError { row: self.first_row + row as u64, column, problem })
     }
 
     /// The text of a cell: numbers in decimal digits, booleans as `true` and `false`. None if it is null or NaN.
