@@ -112,6 +112,12 @@ impl CategoryNumbers {
 
     /// The names in the order of their numbers.
     #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The same, without the numbers.
+    #[must_use]
     pub fn into_names(self) -> Vec<String> {
         self.names
     }
