@@ -4,19 +4,24 @@ use alloc::collections::VecDeque;
 
 use apr_models::{Accepts, ColumnValues, InputKind, Predictions};
 use apr_table::{
-    Accepted, Batch, CellType, Cells, ColumnSpec, ErrorKind, Problem, Table, TableFormat, TableWriter, Value,
-    Values,
+    Accepted, Batch, CellError, CellType, Cells, ColumnSpec, ErrorKind, Problem, Table, TableFormat,
+    TableWriter, Value, Values,
 };
 use hyper::StatusCode;
 use located_error::Located as _;
 
+use crate::categories::{self, Takes};
 use crate::features::Named;
 use crate::json::columns;
 use crate::model::Model;
 use crate::options::Options;
 use crate::refusal::Refusal;
 
-const HELP: &str = "the body is an Arrow IPC stream whose columns are numbers or booleans, one for each input of the model; for models of texts one column of strings";
+const HELP: &str = "the body is an Arrow IPC stream whose columns are numbers or booleans, one for each input of the model, for features with categories also strings; for models of texts one column of strings";
+
+/// Bytes of the name of a category that do not count towards [`ArrowRows::text_left`]. Few names are longer; blanks without a limit would
+/// be looked through once for each row.
+const SHORT_NAME: usize = 256;
 
 /// What the messages of any body may have when decompressed.
 const MIN_CONTENT: usize = 64 << 10;
@@ -43,7 +48,7 @@ pub(crate) struct ArrowRows {
     batches: VecDeque<Batch>,
     /// Bytes of the batches, about.
     memory: usize,
-    /// Bytes of texts that may follow: a dictionary repeats them.
+    /// Bytes of texts, and of long names of categories, that may follow: a dictionary repeats them.
     text_left: usize,
     n_rows: usize,
 }
@@ -122,24 +127,33 @@ impl ArrowRows {
     /// # Errors
     ///
     /// If a cell is no number that the model takes.
-    pub(crate) fn next_rows<T: Value>(
+    pub(crate) fn next_rows<T: Value + From<f32>>(
         &mut self,
         at_most: usize,
-        accepts: Accepts,
+        takes: Takes<'_>,
         out: &mut Vec<T>,
     ) -> Result<usize, Refusal> {
         let Some(batch) = self.next_batch(at_most) else { return Ok(0) };
+        let accepts = takes.accepts;
         let accepted =
             Accepted { missing: accepts != Accepts::Finite, infinite: accepts == Accepts::Anything };
-        batch.append_rows(&self.columns, accepted, out).map_err(|error| {
-            let feature = self.columns.iter().position(|&column| column == error.column).unwrap_or_default();
-            let what: &dyn core::fmt::Display = match &error.problem {
-                Problem::Null => &"a missing value, and the model takes none",
-                problem => problem,
+        let (begin, width) = (out.len(), self.columns.len());
+        out.resize(begin + batch.n_rows() * width, T::default());
+        for (feature, &column) in self.columns.iter().enumerate() {
+            let cells = out.get_mut(begin + feature..).unwrap_or_default().iter_mut().step_by(width);
+            let Some(categories) = takes.categories.and_then(|categories| categories.of(feature)) else {
+                batch.write_column(column, accepted, cells).map_err(|error| not_taken(&error, feature))?;
+                continue;
             };
-            Refusal::of_body("sv-number", what, "GET /model says what the model takes")
-                .at(format_args!("row {}, column {feature}", error.row))
-        })?;
+            for (row, cell) in cells.enumerate() {
+                let name = batch.text(row, column).map_err(|error| not_taken(&error, feature))?;
+                let long = name.as_ref().map_or(0, |name| name.len().saturating_sub(SHORT_NAME));
+                self.text_left = self.text_left.checked_sub(long).ok_or_else(too_long)?;
+                *cell = categories::number(categories, name.as_deref(), accepts).map_err(|refusal| {
+                    refusal.at(format_args!("row {}, column {feature}", batch.first_row() + row as u64))
+                })?;
+            }
+        }
         Ok(batch.n_rows())
     }
 
@@ -174,6 +188,16 @@ impl ArrowRows {
         }
         Some(batch.slice(0, at_most))
     }
+}
+
+/// A cell that is no number that the model takes.
+fn not_taken(error: &CellError, feature: usize) -> Refusal {
+    let what: &dyn core::fmt::Display = match &error.problem {
+        Problem::Null => &"a missing value, and the model takes none",
+        problem => problem,
+    };
+    Refusal::of_body("sv-number", what, "GET /model says what the model takes")
+        .at(format_args!("row {}, column {feature}", error.row))
 }
 
 /// Bytes that the schema of a body may have: the length that its first message declares, behind the marks of streams and files and the

@@ -88,6 +88,12 @@ pub const TABLE: &[Entry] = &[
         BODY,
     ),
     entry(
+        "sv-category",
+        Invalid,
+        "The model was trained with categories of a feature, and a value of a request is none of them.",
+        "GET /model lists them under `categories`; train with --unknown-category ignore if others are to be expected",
+    ),
+    entry(
         "sv-columns",
         Invalid,
         "A row of a request has more or fewer numbers than the model takes.",

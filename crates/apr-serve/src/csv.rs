@@ -8,6 +8,7 @@ use core::str;
 
 use apr_models::Accepts;
 
+use crate::categories::{self, CategoricalFeatures, Takes};
 use crate::features::{Features, Named};
 use crate::json::{Number, columns};
 use crate::refusal::Refusal;
@@ -96,7 +97,7 @@ impl<'b> CsvRows<'b> {
     /// If the text is not as it should be, or a cell is no number that the model takes.
     pub(crate) fn next_numbers<T: Number>(
         &mut self,
-        accepts: Accepts,
+        takes: Takes<'_>,
         n_columns: Option<usize>,
         out: &mut Vec<T>,
     ) -> Result<bool, Refusal> {
@@ -104,14 +105,15 @@ impl<'b> CsvRows<'b> {
             return Ok(false);
         }
         let (begin, line) = (out.len(), self.line);
-        self.record(|cell, line| {
-            let value = number(cell.trim(), accepts).map_err(|what| {
-                let place = format_args!("line {line}, column {}", out.len() - begin + 1).to_string();
-                Refusal::of_body("sv-number", what, "GET /model says what the model takes").at(place)
-            })?;
-            out.push(value);
-            Ok(())
-        })?;
+        match takes.categories {
+            None => self.record(|cell, line| {
+                let value = number(cell.trim(), takes.accepts)
+                    .map_err(|what| not_taken(what).at(place(line, out.len() - begin)))?;
+                out.push(value);
+                Ok(())
+            })?,
+            Some(categories) => self.cells(takes.accepts, categories, out)?,
+        }
         let found = out.len() - begin;
         let expected = self.order.as_ref().map(Vec::len).or(n_columns);
         if let Some(expected) = expected
@@ -130,6 +132,29 @@ impl<'b> CsvRows<'b> {
             }
         }
         Ok(true)
+    }
+
+    /// Appends the values of the next row in the order of its cells, names of categories among them.
+    #[inline(never)]
+    fn cells<T: Number>(
+        &mut self,
+        accepts: Accepts,
+        categories: &CategoricalFeatures,
+        out: &mut Vec<T>,
+    ) -> Result<(), Refusal> {
+        let (begin, order) = (out.len(), self.order.take());
+        let read = self.record(|cell, line| {
+            let column = out.len() - begin;
+            let feature = order.as_ref().map_or(Some(column), |order| order.get(column).copied());
+            let value = match feature.and_then(|feature| categories.of(feature)) {
+                None => number(cell.trim(), accepts).map_err(not_taken),
+                Some(categories) => categories::number(categories, Some(&cell), accepts),
+            };
+            out.push(value.map_err(|refusal| refusal.at(place(line, column)))?);
+            Ok(())
+        });
+        self.order = order;
+        read
     }
 
     /// Whether nothing follows; a line feed at the end of the last line begins no other one.
@@ -205,6 +230,16 @@ fn unquoted(rest: &str) -> Option<(Cow<'_, str>, usize)> {
     }
 }
 
+/// A cell that is no number that the model takes.
+fn not_taken(what: &str) -> Refusal {
+    Refusal::of_body("sv-number", what, "GET /model says what the model takes")
+}
+
+/// The place of a cell, whose column is counted from 0.
+fn place(line: usize, column: usize) -> String {
+    format!("line {line}, column {}", column + 1)
+}
+
 /// A number of a cell. A missing value is an empty cell or `nan`.
 fn number<T: Number>(text: &str, accepts: Accepts) -> Result<T, &'static str> {
     if text.is_empty() || text.eq_ignore_ascii_case("nan") {
@@ -240,7 +275,8 @@ mod tests {
     ) -> Result<Vec<f32>, Refusal> {
         let mut rows = CsvRows::new(text.as_bytes(), header, features, None)?;
         let mut out = Vec::new();
-        while rows.next_numbers(Accepts::Missing, Some(n_columns), &mut out)? {}
+        let takes = Takes { accepts: Accepts::Missing, categories: None };
+        while rows.next_numbers(takes, Some(n_columns), &mut out)? {}
         Ok(out)
     }
 

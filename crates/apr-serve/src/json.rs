@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! body  := rows | { "rows": rows }
-//! rows  := [ row, ... ] | row          for models of numbers, row := [ number, ... ] | { "name": number, ... }
+//! rows  := [ row, ... ] | row          for models of numbers, row := [ value, ... ] | { "name": value, ... }
+//! value := number                      for features with categories the name of one
 //! texts := [ text, ... ] | text        for models of texts
 //! ```
 
@@ -11,14 +12,16 @@ use core::str::{self, FromStr};
 
 use apr_models::{Accepts, InputKind};
 use json_scan::{Check, ErrorKind, Scanner};
+use model_file::CategoryNumbers;
 
+use crate::categories::{self, Takes};
 use crate::features::{Features, Named, unnamed};
 use crate::refusal::Refusal;
 
 const HELP: &str = "the body is {\"rows\": [[1, 2], [3, 4]]}, [[1, 2], [3, 4]], or one row [1, 2], where a row may name its features: {\"age\": 1, \"size\": 2}; for models of texts [\"a text\"]";
 
 /// A number that a row is made of; parsing gives the nearest one, infinite if there is none.
-pub(crate) trait Number: Copy + FromStr {
+pub(crate) trait Number: Copy + FromStr + From<f32> {
     fn of(value: f64) -> Self;
     fn is_finite(self) -> bool;
 }
@@ -131,7 +134,7 @@ impl<'b> Rows<'b> {
     /// If the text is not as it should be, or a number is none that the model takes.
     pub(crate) fn next_numbers<T: Number>(
         &mut self,
-        accepts: Accepts,
+        takes: Takes<'_>,
         n_columns: Option<usize>,
         out: &mut Vec<T>,
     ) -> Result<bool, Refusal> {
@@ -149,10 +152,9 @@ impl<'b> Rows<'b> {
             self.scanner.advance(1);
         }
         let len_before = out.len();
-        if is_named {
-            self.named_numbers(accepts, out)?;
-        } else {
-            self.numbers(accepts, out)?;
+        match takes.categories {
+            None => self.row(is_named, Takes { categories: None, ..takes }, out)?,
+            Some(_) => self.row_of_categories(is_named, takes, out)?,
         }
         let found = out.len() - len_before;
         if let Some(expected) = n_columns
@@ -219,15 +221,33 @@ impl<'b> Rows<'b> {
         }
     }
 
+    /// Reads the values of a row. Inlined where a model has no categories, so that none are looked for.
+    #[inline(always)]
+    fn row<T: Number>(&mut self, is_named: bool, takes: Takes<'_>, out: &mut Vec<T>) -> Result<(), Refusal> {
+        if is_named { self.named_numbers(takes, out) } else { self.numbers(takes, out) }
+    }
+
+    /// The same where some values are names of categories.
+    #[inline(never)]
+    fn row_of_categories<T: Number>(
+        &mut self,
+        is_named: bool,
+        takes: Takes<'_>,
+        out: &mut Vec<T>,
+    ) -> Result<(), Refusal> {
+        self.row(is_named, takes, out)
+    }
+
     /// Reads the values up to the closing bracket.
-    fn numbers<T: Number>(&mut self, accepts: Accepts, out: &mut Vec<T>) -> Result<(), Refusal> {
+    #[inline(always)]
+    fn numbers<T: Number>(&mut self, takes: Takes<'_>, out: &mut Vec<T>) -> Result<(), Refusal> {
         let len_before = out.len();
         if self.peek() == Some(b']') {
             self.scanner.advance(1);
             return Ok(());
         }
         loop {
-            let value = self.value(accepts, out.len() - len_before)?;
+            let value = self.value(takes, out.len() - len_before)?;
             out.push(value);
             match self.peek() {
                 Some(b',') => self.scanner.advance(1),
@@ -241,7 +261,8 @@ impl<'b> Rows<'b> {
     }
 
     /// Reads the values up to the closing brace, each after the name of its feature, in the order of the features.
-    fn named_numbers<T: Number>(&mut self, accepts: Accepts, out: &mut Vec<T>) -> Result<(), Refusal> {
+    #[inline(always)]
+    fn named_numbers<T: Number>(&mut self, takes: Takes<'_>, out: &mut Vec<T>) -> Result<(), Refusal> {
         let n_rows = self.n_rows;
         let row = || format!("row {n_rows}");
         let Some(features) = self.features else { return Err(unnamed().at(row())) };
@@ -264,7 +285,7 @@ impl<'b> Rows<'b> {
             let refused = |refusal: Refusal| refusal.at(format_args!("byte {at}, row {n_rows}"));
             let feature = self.named.next(features, &name).map_err(refused)?;
             self.expect(b':', "`:`")?;
-            let value = self.value(accepts, feature)?;
+            let value = self.value(takes, feature)?;
             if let Some(place) = out.get_mut(begin + feature) {
                 *place = value;
             }
@@ -280,9 +301,18 @@ impl<'b> Rows<'b> {
         self.named.end(features).map_err(|refusal| refusal.at(row()))
     }
 
-    /// The next number of a row, or its replacement. Inlined into the loop over a row, which most of a request's time goes to.
+    /// The next value of a row. Inlined into the loop over a row, which most of a request's time goes to.
     #[inline(always)]
-    fn value<T: Number>(&mut self, accepts: Accepts, column: usize) -> Result<T, Refusal> {
+    fn value<T: Number>(&mut self, takes: Takes<'_>, column: usize) -> Result<T, Refusal> {
+        match takes.categories.and_then(|categories| categories.of(column)) {
+            None => self.number_or_word(takes.accepts, column),
+            Some(categories) => self.category(categories, takes.accepts, column),
+        }
+    }
+
+    /// The next number, or its replacement.
+    #[inline(always)]
+    fn number_or_word<T: Number>(&mut self, accepts: Accepts, column: usize) -> Result<T, Refusal> {
         let is_number = matches!(self.peek(), Some(b'-' | b'0'..=b'9'));
         let at = self.scanner.pos();
         let refused = |rows: &Self, what: &str| {
@@ -302,6 +332,29 @@ impl<'b> Rows<'b> {
             _ => return Err(refused(self, "an infinite value, and the model takes none")),
         }
         Ok(T::of(value))
+    }
+
+    /// The number of the category that comes next: by its name, which may be a number or a truth value as it is written.
+    fn category<T: Number>(
+        &mut self,
+        categories: &CategoryNumbers,
+        accepts: Accepts,
+        column: usize,
+    ) -> Result<T, Refusal> {
+        let next = self.peek();
+        let at = self.scanner.pos();
+        let name = match next {
+            Some(b'"') => Some(self.string()?),
+            Some(b'-' | b'0'..=b'9') => Some(self.number()?.into()),
+            _ if self.scanner.strip("null") => None,
+            _ => match ["true", "false"].into_iter().find(|word| self.scanner.strip(word)) {
+                Some(word) => Some(word.into()),
+                None => return Err(self.unexpected("the name of a category")),
+            },
+        };
+        let refused =
+            |refusal: Refusal| refusal.at(format_args!("byte {at}, row {}, column {column}", self.n_rows));
+        categories::number(categories, name.as_deref(), accepts).map_err(refused)
     }
 
     /// `null`, or one of the strings that represent the values which JSON numbers do not have.

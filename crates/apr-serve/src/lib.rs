@@ -25,6 +25,7 @@ mod answer;
 mod arrow;
 mod body;
 mod budget;
+mod categories;
 mod connection;
 mod connections;
 mod csv;

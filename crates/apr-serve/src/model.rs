@@ -3,9 +3,10 @@
 use alloc::sync::Arc;
 
 use apr_models::{Accepts, AnyModel, Error, ErrorKind, InputKind, Label, Model as _, OutputKind};
-use model_file::{ModelFile, OpenOptions};
+use model_file::{Categories, ModelFile, OpenOptions};
 use sha2::{Digest as _, Sha256};
 
+use crate::categories::{CategoricalFeatures, Takes};
 use crate::features::Features;
 use crate::succession::Signed;
 use crate::write;
@@ -17,6 +18,7 @@ pub struct Model {
     input_kind: InputKind,
     classes: Option<Vec<String>>,
     features: Option<Features>,
+    categories: Option<CategoricalFeatures>,
     digest: Option<[u8; 32]>,
     about: Option<String>,
     signed: Option<Signed>,
@@ -37,23 +39,27 @@ impl Model {
             input_kind,
             classes: None,
             features: None,
+            categories: None,
             digest: None,
             about: None,
             signed: None,
         })
     }
 
-    /// Reads the model of an `.apr` or safetensors file, for example from `include_bytes!`, with the names of features and classes in its
-    /// metadata, and computes the digest of the file.
+    /// Reads the model of an `.apr` or safetensors file, for example from `include_bytes!`, with the names of features, categories and
+    /// classes in its metadata, and computes the digest of the file.
     ///
     /// # Errors
     ///
-    /// Those of [`ModelFile::from_bytes`], [`ModelFile::model`] and [`new`](Self::new).
+    /// Those of [`ModelFile::from_bytes`], [`ModelFile::model`], [`new`](Self::new) and [`with_categories`](Self::with_categories).
     pub fn from_bytes(file: &[u8]) -> Result<Self, model_file::Error> {
         let named = ModelFile::from_bytes(file, &OpenOptions::new())?.model()?;
         let mut model = Self::new(named.model)?.with_digest(Sha256::digest(file).into());
         if let Some(names) = named.features {
             model = model.with_features(names);
+        }
+        if let Some(categories) = &named.categories {
+            model = model.with_categories(categories)?;
         }
         if let Some(names) = named.classes {
             model = model.with_classes(names);
@@ -74,6 +80,23 @@ impl Model {
     /// The names of the features, if they are known.
     pub(crate) const fn features(&self) -> Option<&Features> {
         self.features.as_ref()
+    }
+
+    /// Sets the categories of features, whose values in rows are then the names of categories; in raw bodies their numbers. A model of
+    /// texts has none.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartLength`] if they are not one list for each feature.
+    pub fn with_categories(mut self, categories: &Categories) -> Result<Self, Error> {
+        let found = categories.of_features.len();
+        if let Some(expected) = self.n_inputs().filter(|&n_inputs| n_inputs != found) {
+            return Err(ErrorKind::PartLength { part: "categories of features", expected, found }.into());
+        }
+        if self.input_kind != InputKind::Text {
+            self.categories = CategoricalFeatures::new(categories);
+        }
+        Ok(self)
     }
 
     /// Sets the names of the classes, by their numbers.
@@ -133,7 +156,11 @@ impl Model {
     }
 
     /// Which values features may have.
-    pub(crate) fn accepts(&self) -> Accepts {
+    pub(crate) fn takes(&self) -> Takes<'_> {
+        Takes { accepts: self.accepts(), categories: self.categories.as_ref() }
+    }
+
+    fn accepts(&self) -> Accepts {
         self.any.capabilities().accepts()
     }
 
@@ -185,11 +212,12 @@ impl Model {
         }
         out.extend_from_slice(b",\"features\":");
         match &self.features {
-            Some(features) => {
-                out.push(b'[');
-                write::list(features.names(), out, |name, out| write::string(name, out));
-                out.push(b']');
-            }
+            Some(features) => write::strings(features.names(), out),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(b",\"categories\":");
+        match &self.categories {
+            Some(categories) => categories.write(out),
             None => out.extend_from_slice(b"null"),
         }
         out.extend_from_slice(b",\"missing_values\":");

@@ -2,15 +2,19 @@
 //!
 //! ```text
 //! body  := rows | { "rows": rows }
-//! rows  := [ row, ... ] | row          for models of numbers, row := [ number, ... ] | { "name": number, ... }
+//! rows  := [ row, ... ] | row          for models of numbers, row := [ value, ... ] | { "name": value, ... }
+//! value := number                      for features with categories the name of one
 //! texts := [ text, ... ] | text        for models of texts
 //! ```
 
+use alloc::borrow::Cow;
 use core::str;
 
 use apr_models::{Accepts, InputKind};
+use model_file::CategoryNumbers;
 use msgpack_scan::{Scanner, Token};
 
+use crate::categories::{self, Takes};
 use crate::features::{Features, Named, unnamed};
 use crate::json::{Number, columns};
 use crate::refusal::Refusal;
@@ -100,7 +104,7 @@ impl<'b> PackedRows<'b> {
     /// If the body is not as it should be, or a number is none that the model takes.
     pub(crate) fn next_numbers<T: PackedNumber>(
         &mut self,
-        accepts: Accepts,
+        takes: Takes<'_>,
         n_columns: Option<usize>,
         out: &mut Vec<T>,
     ) -> Result<bool, Refusal> {
@@ -111,11 +115,11 @@ impl<'b> PackedRows<'b> {
                     return Err(columns(expected, len as usize).at(format_args!("row {}", self.n_rows)));
                 }
                 for column in 0..len as usize {
-                    let value = self.value(accepts, column)?;
+                    let value = self.value(takes, column)?;
                     out.push(value);
                 }
             }
-            Token::Map(len) => self.named_numbers(len, accepts, out)?,
+            Token::Map(len) => self.named_numbers(len, takes, out)?,
             other => return Err(self.unexpected(at, "a row, which is a list or a map", &other)),
         }
         self.end_row().map(|()| true)
@@ -160,7 +164,7 @@ impl<'b> PackedRows<'b> {
     fn named_numbers<T: PackedNumber>(
         &mut self,
         len: u32,
-        accepts: Accepts,
+        takes: Takes<'_>,
         out: &mut Vec<T>,
     ) -> Result<(), Refusal> {
         let row = format!("row {}", self.n_rows);
@@ -177,7 +181,7 @@ impl<'b> PackedRows<'b> {
             };
             let refused = |refusal: Refusal| refusal.at(format_args!("byte {at}, {row}"));
             let feature = self.named.next(features, name).map_err(refused)?;
-            let value = self.value(accepts, feature)?;
+            let value = self.value(takes, feature)?;
             if let Some(place) = out.get_mut(begin + feature) {
                 *place = value;
             }
@@ -185,7 +189,14 @@ impl<'b> PackedRows<'b> {
         self.named.end(features).map_err(|refusal| refusal.at(row))
     }
 
-    fn value<T: PackedNumber>(&mut self, accepts: Accepts, column: usize) -> Result<T, Refusal> {
+    fn value<T: PackedNumber>(&mut self, takes: Takes<'_>, column: usize) -> Result<T, Refusal> {
+        match takes.categories.and_then(|categories| categories.of(column)) {
+            None => self.number(takes.accepts, column),
+            Some(categories) => self.category(categories, takes.accepts, column),
+        }
+    }
+
+    fn number<T: PackedNumber>(&mut self, accepts: Accepts, column: usize) -> Result<T, Refusal> {
         let (at, token) = self.token()?;
         let value = match token {
             Token::Int(value) => return Ok(T::of_int(value)),
@@ -208,6 +219,31 @@ impl<'b> PackedRows<'b> {
         };
         let place = format_args!("byte {at}, row {}, column {column}", self.n_rows).to_string();
         Err(Refusal::of_body("sv-number", what, "GET /model says what the model takes").at(place))
+    }
+
+    /// The number of the category that comes next: by its name, or by the text that a number or a truth value is.
+    fn category<T: PackedNumber>(
+        &mut self,
+        categories: &CategoryNumbers,
+        accepts: Accepts,
+        column: usize,
+    ) -> Result<T, Refusal> {
+        let (at, token) = self.token()?;
+        let name: Option<Cow<'b, str>> = match token {
+            Token::Text(text) => {
+                Some(str::from_utf8(text).map_err(|_| self.refused(at, "a name is not UTF-8"))?.into())
+            }
+            Token::Int(value) => Some(value.to_string().into()),
+            Token::UInt(value) => Some(value.to_string().into()),
+            Token::Bool(value) => Some(value.to_string().into()),
+            Token::F32(value) => (!value.is_nan()).then(|| value.to_string().into()),
+            Token::F64(value) => (!value.is_nan()).then(|| value.to_string().into()),
+            Token::Nil => None,
+            other => return Err(self.unexpected(at, "the name of a category", &other)),
+        };
+        let refused =
+            |refusal: Refusal| refusal.at(format_args!("byte {at}, row {}, column {column}", self.n_rows));
+        categories::number(categories, name.as_deref(), accepts).map_err(refused)
     }
 
     /// The next token, and where it begins.
@@ -236,7 +272,7 @@ mod tests {
         let features = Features::new(vec!["age".to_owned(), "size".to_owned()]).expect("the names differ");
         let mut rows = PackedRows::new(body, InputKind::F32, Some(&features))?;
         let mut out = Vec::new();
-        while rows.next_numbers(accepts, Some(2), &mut out)? {}
+        while rows.next_numbers(Takes { accepts, categories: None }, Some(2), &mut out)? {}
         Ok(out)
     }
 

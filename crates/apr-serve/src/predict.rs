@@ -277,7 +277,7 @@ impl<'w> Work<'w> {
         let at_once = self.rows_at_most(at_once);
         let mut texts: Vec<Cow<'w, str>> = Vec::new();
         let model = self.model;
-        let accepts = model.accepts();
+        let takes = model.takes();
         let samples = model.input_kind();
         self.narrow.clear();
         self.wide.clear();
@@ -289,8 +289,8 @@ impl<'w> Work<'w> {
                     let at_most = at_once - found;
                     let n_more = match samples {
                         InputKind::Text => rows.next_texts(at_most, &mut texts)?,
-                        InputKind::F64 => rows.next_rows(at_most, accepts, &mut self.wide)?,
-                        _ => rows.next_rows(at_most, accepts, &mut self.narrow)?,
+                        InputKind::F64 => rows.next_rows(at_most, takes, &mut self.wide)?,
+                        _ => rows.next_rows(at_most, takes, &mut self.narrow)?,
                     };
                     // The last of them is counted below.
                     found += n_more.saturating_sub(1);
@@ -304,13 +304,11 @@ impl<'w> Work<'w> {
                 }
                 #[cfg(feature = "msgpack")]
                 (Body::MessagePack(rows), InputKind::F64) => {
-                    rows.next_numbers(accepts, self.n_columns, &mut self.wide)?
+                    rows.next_numbers(takes, self.n_columns, &mut self.wide)?
                 }
                 #[cfg(feature = "msgpack")]
-                (Body::MessagePack(rows), _) => {
-                    rows.next_numbers(accepts, self.n_columns, &mut self.narrow)?
-                }
-                (Body::Raw(rows), _) => rows.next_numbers(accepts, &mut self.narrow)?,
+                (Body::MessagePack(rows), _) => rows.next_numbers(takes, self.n_columns, &mut self.narrow)?,
+                (Body::Raw(rows), _) => rows.next_numbers(takes, &mut self.narrow)?,
                 (Body::Json(rows), InputKind::Text) => match rows.next_text()? {
                     Some(text) => {
                         texts.push(text);
@@ -319,13 +317,13 @@ impl<'w> Work<'w> {
                     None => false,
                 },
                 (Body::Csv(rows), InputKind::F64) => {
-                    rows.next_numbers(accepts, self.n_columns, &mut self.wide)?
+                    rows.next_numbers(takes, self.n_columns, &mut self.wide)?
                 }
-                (Body::Csv(rows), _) => rows.next_numbers(accepts, self.n_columns, &mut self.narrow)?,
+                (Body::Csv(rows), _) => rows.next_numbers(takes, self.n_columns, &mut self.narrow)?,
                 (Body::Json(rows), InputKind::F64) => {
-                    rows.next_numbers(accepts, self.n_columns, &mut self.wide)?
+                    rows.next_numbers(takes, self.n_columns, &mut self.wide)?
                 }
-                (Body::Json(rows), _) => rows.next_numbers(accepts, self.n_columns, &mut self.narrow)?,
+                (Body::Json(rows), _) => rows.next_numbers(takes, self.n_columns, &mut self.narrow)?,
             };
             if !goes_on {
                 break;
@@ -444,6 +442,7 @@ impl<'w> Work<'w> {
 mod tests {
     use apr_models::{AnyModel, StandardScaler};
     use apr_table::{CellType, ColumnSpec, TableFormat, TableWriter, Values};
+    use model_file::{Categories, UnknownCategory};
     use test_meter::CountingAllocator;
 
     use super::*;
@@ -495,24 +494,28 @@ mod tests {
         ] {
             // The decompressed content may not be longer than this.
             let options = Options { max_body: body.len(), ..Options::default() };
-            let model = same(n_columns);
-            let ask = Ask { form, answer: AnswerForm::Json, output: OutputKind::Transformed };
-            let mut reserved = 0_usize;
-            let (work, usage) = HEAP.measure_thread(|| {
-                Work::new(&options, &model, "", &body, ask, |needed| {
-                    reserved = reserved.max(needed);
-                    Ok(())
-                })
-            });
-            let mut work = work.expect("a body");
-            assert!(usage.peak <= reserved + SMALL, "{name}: {usage:?}, reserved {reserved}");
-            loop {
-                let reserved = work.held_after(16);
-                let goes_on = work.piece(16).expect("rows");
-                // A list grows to twice what it needs.
-                assert!(work.numbers_len() <= 2 * reserved, "{name}: {} {reserved}", work.numbers_len());
-                if !goes_on {
-                    break;
+            let names = vec![vec!["0".to_owned()]; n_columns];
+            let categories = Categories { of_features: names, unknown: UnknownCategory::Ignore };
+            let named = same(n_columns).with_categories(&categories).expect("a list for each feature");
+            for model in [same(n_columns), named] {
+                let ask = Ask { form, answer: AnswerForm::Json, output: OutputKind::Transformed };
+                let mut reserved = 0_usize;
+                let (work, usage) = HEAP.measure_thread(|| {
+                    Work::new(&options, &model, "", &body, ask, |needed| {
+                        reserved = reserved.max(needed);
+                        Ok(())
+                    })
+                });
+                let mut work = work.expect("a body");
+                assert!(usage.peak <= reserved + SMALL, "{name}: {usage:?}, reserved {reserved}");
+                loop {
+                    let reserved = work.held_after(16);
+                    let goes_on = work.piece(16).expect("rows");
+                    // A list grows to twice what it needs.
+                    assert!(work.numbers_len() <= 2 * reserved, "{name}: {} {reserved}", work.numbers_len());
+                    if !goes_on {
+                        break;
+                    }
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use apr_models::Accepts;
 
+use crate::categories::Takes;
 use crate::json::columns;
 use crate::refusal::Refusal;
 
@@ -53,11 +54,11 @@ impl<'b> RawRows<'b> {
     /// # Errors
     ///
     /// If a number is none that the model takes.
-    pub(crate) fn next_numbers(&mut self, accepts: Accepts, out: &mut Vec<f32>) -> Result<bool, Refusal> {
+    pub(crate) fn next_numbers(&mut self, takes: Takes<'_>, out: &mut Vec<f32>) -> Result<bool, Refusal> {
         let Some(row) = self.rows.next() else { return Ok(false) };
         let begin = out.len();
         out.extend(row.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap_or_default())));
-        let is_refused = |value: &f32| match accepts {
+        let is_refused = |value: &f32| match takes.accepts {
             Accepts::Finite => !value.is_finite(),
             Accepts::Missing => value.is_infinite(),
             Accepts::Anything => false,
@@ -67,6 +68,12 @@ impl<'b> RawRows<'b> {
             let what = "not a finite number, and the model takes none such";
             let place = format_args!("row {}, column {column}", self.n_rows).to_string();
             return Err(Refusal::of_body("sv-number", what, "GET /model says what the model takes").at(place));
+        }
+        if let Some(categories) = takes.categories {
+            let place = |(column, refusal): (usize, Refusal)| {
+                refusal.at(format_args!("row {}, column {column}", self.n_rows))
+            };
+            categories.check_numbers(found).map_err(place)?;
         }
         self.n_rows += 1;
         Ok(true)

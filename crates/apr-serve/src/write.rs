@@ -65,6 +65,13 @@ pub(crate) fn list<T>(
     }
 }
 
+/// An array of string literals.
+pub(crate) fn strings(texts: &[String], out: &mut Vec<u8>) {
+    out.push(b'[');
+    list(texts, out, |text, out| string(text, out));
+    out.push(b']');
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,8 @@ extern crate alloc;
 
 #[cfg(all(feature = "arrow", feature = "msgpack"))]
 mod binary;
+#[cfg(all(feature = "arrow", feature = "msgpack"))]
+mod categories;
 mod client;
 mod crowds;
 mod endpoints;
