@@ -38,6 +38,11 @@ impl CategoricalFeatures {
         self.of_features.get(feature)?.as_ref()
     }
 
+    /// The features that have categories.
+    pub(crate) fn features(&self) -> impl Iterator<Item = usize> {
+        self.of_features.iter().enumerate().filter(|(_, names)| names.is_some()).map(|(feature, _)| feature)
+    }
+
     /// Checks a row of numbers: those of features with categories are missing, or the number of a category.
     ///
     /// # Errors

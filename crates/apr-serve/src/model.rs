@@ -11,6 +11,9 @@ use crate::features::Features;
 use crate::succession::Signed;
 use crate::write;
 
+/// Most columns with categories that a message lists.
+const SHOWN: usize = 12;
+
 /// A model that predicts, with what the server reports about it.
 #[derive(Clone, Debug)]
 pub struct Model {
@@ -164,18 +167,30 @@ impl Model {
         self.any.capabilities().accepts()
     }
 
-    /// Whether it takes the same samples as another model.
+    /// Whether it takes the same samples as another model. Both may know other categories of a feature.
     pub(crate) fn takes_what(&self, other: &Self) -> bool {
         let is_text = |model: &Self| model.input_kind == InputKind::Text;
-        is_text(self) == is_text(other) && self.n_inputs() == other.n_inputs()
+        is_text(self) == is_text(other)
+            && self.n_inputs() == other.n_inputs()
+            && self.with_names().eq(other.with_names())
+    }
+
+    /// The features that take names of categories.
+    fn with_names(&self) -> impl Iterator<Item = usize> {
+        self.categories.iter().flat_map(CategoricalFeatures::features)
     }
 
     /// Its input, for messages.
     pub(crate) fn taken(&self) -> String {
-        match (self.input_kind, self.n_inputs()) {
-            (InputKind::Text, _) => "texts".to_owned(),
+        let rows = match (self.input_kind, self.n_inputs()) {
+            (InputKind::Text, _) => return "texts".to_owned(),
             (_, Some(n_inputs)) => format!("rows of {n_inputs} numbers"),
             (_, None) => "rows of any number of numbers".to_owned(),
+        };
+        let columns: Vec<String> = self.with_names().take(SHOWN).map(|column| column.to_string()).collect();
+        match columns.is_empty() {
+            true => rows,
+            false => format!("{rows}, with names of categories in columns {}", columns.join(", ")),
         }
     }
 

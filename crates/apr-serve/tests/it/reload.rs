@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use apr_container::{ModelType, SaveOptions, to_vec};
+use apr_container::{Metadata, ModelType, SaveOptions, Value, to_vec};
 use apr_models::{LinearRegression, Vector};
 use apr_serve::{Event, Model, Shape, Watch};
 use serde_json::json;
@@ -18,6 +18,18 @@ use crate::client::{Running, options, row, run};
 fn file(value: f32, n_inputs: usize) -> Vec<u8> {
     let model = LinearRegression::from_parts(Vector::from_vec(vec![1.0; n_inputs]), value).unwrap();
     to_vec(&model, ModelType::LinearRegression, &SaveOptions::default()).unwrap()
+}
+
+/// The same with these categories for each feature.
+fn file_with(value: f32, categories: &[&[&str]]) -> Vec<u8> {
+    let weights = Vector::from_vec(vec![1.0; categories.len()]);
+    let names = |names: &&[&str]| Value::Array(names.iter().map(|&name| name.into()).collect());
+    let mut metadata = Metadata::default();
+    let categories = Value::Array(categories.iter().map(names).collect());
+    metadata.custom.insert("apr.categories".to_owned(), categories);
+    let model = LinearRegression::from_parts(weights, value).unwrap();
+    let options = SaveOptions::default().with_metadata(metadata);
+    to_vec(&model, ModelType::LinearRegression, &options).unwrap()
 }
 
 fn replace(path: &Path, bytes: &[u8]) {
@@ -121,6 +133,31 @@ fn a_new_file_takes_over_and_a_bad_one_does_not() {
     assert_eq!(server.metric(r#"apr_serve_reloads_total{result="ok"}"#), 2.0);
     assert_eq!(server.metric(r#"apr_serve_reloads_total{result="failed"}"#), 2.0);
     assert_eq!(server.metric("apr_serve_model_generation"), 3.0);
+}
+
+#[test]
+fn a_new_file_has_categories_of_the_same_features() {
+    let folder = Folder::new("categories");
+    let path = folder.0.join("model.apr");
+    fs::write(&path, file_with(0.0, &[&["red", "blue"], &[]])).unwrap();
+    let (server, events) = watched(&path, Shape::Keep);
+    assert_eq!(server.predict("[\"blue\", 2]").predictions(), json!([3.0]));
+    let (one, other) = ("with names of categories in columns 0", "with names of categories in columns 1");
+    for (refused, taken) in [
+        (file(0.0, 2), "rows of 2 numbers".to_owned()),
+        (file_with(0.0, &[&[], &[]]), "rows of 2 numbers".to_owned()),
+        (file_with(0.0, &[&[], &["a"]]), format!("rows of 2 numbers, {other}")),
+        (file_with(0.0, &[&["a"], &["a"]]), format!("rows of 2 numbers, {one}, 1")),
+        (file_with(0.0, &[&["a"], &[], &[]]), format!("rows of 3 numbers, {one}")),
+    ] {
+        replace(&path, &refused);
+        assert_eq!(next(&events), format!("{taken}, not rows of 2 numbers, {one}"));
+    }
+    assert_eq!(server.predict("[\"blue\", 2]").predictions(), json!([3.0]));
+    replace(&path, &file_with(0.0, &[&["green", "grey", "blue"], &[]]));
+    assert_eq!(next(&events), "load_count 2");
+    assert_eq!(server.predict("[\"blue\", 2]").predictions(), json!([4.0]));
+    assert_eq!(server.predict("[\"red\", 2]").code(), "sv-category");
 }
 
 #[test]
