@@ -297,6 +297,9 @@ fn load(
     if let Some(names) = known.features {
         model = model.with_features(names);
     }
+    if let Some(categories) = &known.categories {
+        model = model.with_categories(categories).map_err(refused)?;
+    }
     if let Some(names) = known.classes {
         model = model.with_classes(names);
     }

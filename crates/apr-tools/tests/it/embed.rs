@@ -240,6 +240,14 @@ fn categories_are_numbers_that_the_help_lists() {
     assert_eq!(text(&sandbox, "p/tests/predictions.txt").lines().count(), 5);
     let listed = "colour, the number of a category: 0 blue, 1 green, 2 red";
     assert!(text(&sandbox, "p/src/help.txt").contains(listed), "{}", text(&sandbox, "p/src/help.txt"));
+    // A service takes their names.
+    embed(&sandbox, &["c.apr", "-o", "s", "--serve"]);
+    let request = text(&sandbox, "s/tests/request.json");
+    assert!(request.contains(",\"green\"]") && !request.contains(",1]"), "{request}");
+    let predictions = text(&sandbox, "p/tests/predictions.txt");
+    let answer = text(&sandbox, "s/tests/answer.json");
+    let expected = format!("{{\"predictions\":[{}]", predictions.lines().collect::<Vec<_>>().join(","));
+    assert!(answer.starts_with(&expected), "{answer} {predictions}");
 }
 
 #[test]

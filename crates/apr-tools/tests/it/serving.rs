@@ -45,13 +45,16 @@ impl Serving {
     }
 
     fn http(&self, request: &str, body: &str) -> (u16, String) {
+        self.send(&format!("{request} HTTP/1.1\r\n"), body.as_bytes())
+    }
+
+    /// Sends a head without its last fields, and a body.
+    fn send(&self, head: &str, body: &[u8]) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let len = body.len();
-        write!(
-            stream,
-            "{request} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {len}\r\n\r\n{body}"
-        )
-        .unwrap();
+        write!(stream, "{head}host: localhost\r\nconnection: close\r\ncontent-length: {len}\r\n\r\n")
+            .unwrap();
+        stream.write_all(body).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -286,6 +289,84 @@ fn features_have_names_and_requests_are_logged() {
         logged[2]
     );
     assert!(!logged[3].contains('\u{202e}'), "{}", logged[3]);
+}
+
+/// The same rows as a table, and as bodies of each type: the same predictions, or the same name is refused.
+#[cfg(feature = "tables")]
+#[test]
+fn categories_are_served_by_their_names() {
+    use apr_table::{CellType, Cells, ColumnSpec, TableFormat, TableWriter, Values};
+
+    let sandbox = Sandbox::with_models();
+    let colours = ["red", "1", "1.5", "true", "dark blue"];
+    let row = |row: usize| format!("{},{},{}\n", row % 7, colours[row % 5], row % 7 + 10 * (row % 5));
+    let table: String = (0..35).map(row).collect();
+    sandbox.write("t.csv", format!("size,colour,price\n{table}").as_bytes());
+    let known = [(0.5, "dark blue"), (1.0, "1.5"), (2.0, " true"), (3.0, "1"), (-1.0, "")];
+    let rows = |last: &'static str| known.into_iter().chain([(4.0, last)]);
+    for (last, unknown) in [("red", "error"), ("green", "ignore"), ("green", "error")] {
+        let args = [
+            "train",
+            "ridge",
+            "--data",
+            "t.csv",
+            "--target",
+            "price",
+            "--missing",
+            "most-frequent",
+            "--categorical",
+        ];
+        let more = ["colour", "--unknown-category", unknown, "-o", "c.apr", "--force"];
+        assert_eq!(sandbox.run(&[&args[..], &more].concat()).exit, 0);
+
+        let csv: String = rows(last).map(|(size, colour)| format!("{colour},{size}\n")).collect();
+        sandbox.write("rows.csv", format!("colour,size\n{csv}").as_bytes());
+        let lines: Vec<String> =
+            rows(last).map(|(size, colour)| json!({"size": size, "colour": colour}).to_string()).collect();
+        sandbox.write("rows.jsonl", lines.join("\n").as_bytes());
+        let spec = |name: &str, cell_type| ColumnSpec { name: name.into(), cell_type, is_nullable: true };
+        let specs = vec![spec("colour", CellType::Text), spec("size", CellType::F64)];
+        let mut writer = TableWriter::new(Vec::new(), TableFormat::ArrowStream, specs).unwrap();
+        let is_valid = Some(rows(last).map(|(_, colour)| !colour.is_empty()).collect());
+        let names = Values::Text(rows(last).map(|(_, colour)| colour).collect());
+        let sizes = Values::F64(rows(last).map(|(size, _)| size).collect());
+        writer.write(vec![Cells { values: names, is_valid }, sizes.into()]).unwrap();
+        sandbox.write("rows.arrows", &writer.finish().unwrap());
+        // A list of pairs: an array of two, a float of 64 bits, a short string.
+        let mut packed = vec![0x90 | rows(last).count() as u8];
+        for (size, colour) in rows(last) {
+            packed.extend([&[0x92, 0xcb][..], &f64::to_be_bytes(size)].concat());
+            packed.extend([&[0xa0 | colour.len() as u8], colour.as_bytes()].concat());
+        }
+
+        let server = Serving::start(&sandbox, &["serve", "c.apr"]);
+        let model: Value = serde_json::from_str(&server.get("/model").1).unwrap();
+        assert_eq!(model["categories"], json!([null, ["1", "1.5", "dark blue", "red", "true"]]));
+        let objects = format!("{{\"rows\":[{}]}}", lines.join(","));
+        let arrow = "application/vnd.apache.arrow.stream";
+        for (table, media_type, body) in [
+            ("rows.csv", "text/csv", sandbox.read("rows.csv")),
+            ("rows.jsonl", "application/json", objects.into_bytes()),
+            ("rows.jsonl", "application/msgpack", packed),
+            ("rows.arrows", arrow, sandbox.read("rows.arrows")),
+        ] {
+            let head = format!("POST /predict HTTP/1.1\r\ncontent-type: {media_type}\r\n");
+            let (status, body) = server.send(&head, &body);
+            let answer: Value = serde_json::from_str(&body).unwrap();
+            let (exit, predicted) = sandbox.json(&["predict", "c.apr", "-i", table]);
+            if (last, unknown) == ("green", "error") {
+                assert_eq!(
+                    (exit, status, &answer["error"]["code"]),
+                    (3, 400, &json!("sv-category")),
+                    "{body}"
+                );
+                assert_eq!(answer["error"]["message"], predicted["error"]["message"], "{media_type}");
+            } else {
+                assert_eq!((exit, status), (0, 200), "{body} {predicted:#}");
+                assert_eq!(answer["predictions"], predicted["predictions"], "{media_type}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use apr_container::Compression;
 use apr_models::{Accepts, AnyModel, Input, Model as _};
+use json_scan::{Escape, push_string};
 
 use super::answer::{Answer, Line, Says};
 use super::file::{Format, ModelFile, Signature};
@@ -129,7 +130,7 @@ impl Project {
         }
         let loader = Loader::new(known, file, answer);
         let names = names(known, answer)?;
-        let rows = rows(known, answer.line);
+        let rows = rows(known, answer.line, shape);
         let example = rows.as_ref().and_then(|rows| rows.get(1)).cloned();
         let example = example.unwrap_or_else(|| "1,2,3".to_owned());
         let request = rows.as_ref().map(|rows| service::request(rows, answer.line));
@@ -437,8 +438,9 @@ fn input(known: &NamedModel, line: Line) -> String {
     out + "Without arguments, rows are read from standard input, one per line."
 }
 
-/// Rows of any values whose predictions are worth recording; `None` for a model that does not store their length.
-fn rows(known: &NamedModel, line: Line) -> Option<Vec<String>> {
+/// Rows of any values whose predictions are worth recording; `None` for a model that does not store their length. A service takes names of
+/// categories, as JSON.
+fn rows(known: &NamedModel, line: Line, shape: Shape) -> Option<Vec<String>> {
     if line == Line::Text {
         let words = match &*known.model {
             AnyModel::CountVectorizer(model) => some_of(|idx| model.vocabulary().get(idx)),
@@ -459,15 +461,20 @@ fn rows(known: &NamedModel, line: Line) -> Option<Vec<String>> {
     let row = |row: usize| {
         let mut line = String::new();
         for column in 0..width {
+            line += if column > 0 { "," } else { "" };
             let value = (row * (2 + column % 7) + column * 3) % 23;
             let categories = known.categories.as_ref().and_then(|known| known.of_features.get(column));
-            let value = match categories.map_or(0, Vec::len) {
+            match categories.map_or(&[][..], Vec::as_slice) {
                 // Quarters: as many digits as a float has, and no more. The second row is the example of the help and has no sign.
-                0 => value as f32 * 0.25 - if row.is_multiple_of(2) { 1.5 } else { 0.0 },
-                n_categories => (value % n_categories) as f32,
-            };
-            // Writing to a string cannot fail.
-            let _ = write!(line, "{}{value}", if column > 0 { "," } else { "" });
+                [] => {
+                    line +=
+                        &(value as f32 * 0.25 - if row.is_multiple_of(2) { 1.5 } else { 0.0 }).to_string();
+                }
+                names if shape == Shape::Service => {
+                    push_string(&mut line, &names[(row + column) % names.len()], Escape::Ascii);
+                }
+                names => line += &((row + column) % names.len()).to_string(),
+            }
         }
         line
     };
