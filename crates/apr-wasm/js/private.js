@@ -90,11 +90,11 @@ function responseOf(bytes) {
   return { status: view.getUint16(0, true), mediaType, model, body: bytes.subarray(at) };
 }
 
-/** Rows as JSON has them; what it cannot express is the text that the server reads. */
+/** Rows as JSON has them: missing values are null, infinities the texts that the server reads. */
 function plain(value) {
   if (typeof value === "bigint") return Number(value);
   if (value instanceof DataView) throw refuse("aw-usage", "rows are lists, typed arrays, objects or texts, not a DataView");
-  if (typeof value === "number") return Number.isFinite(value) ? value : Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  if (typeof value === "number") return Number.isFinite(value) ? value : Number.isNaN(value) ? null : value > 0 ? "inf" : "-inf";
   if (ArrayBuffer.isView(value)) return Array.from(value, plain);
   if (Array.isArray(value)) return value.map(plain);
   if (value !== null && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, plain(one)]));

@@ -99,9 +99,9 @@ def private_predict(
 
 
 def _plain(value: Any) -> Any:
-    """Rows as JSON has them, where missing values and infinities are the strings that the server reads."""
+    """Rows as JSON has them, where missing values are null and infinities the strings that the server reads."""
     if isinstance(value, float) and not math.isfinite(value):
-        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, Mapping):
