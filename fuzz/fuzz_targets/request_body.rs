@@ -10,6 +10,7 @@ use apr_models::{AnyModel, CountVectorizer, CountVectorizerOptions, OutputKind, 
 use apr_serve::{Model, Options};
 use apr_table::Table;
 use libfuzzer_sys::fuzz_target;
+use model_file::{Categories, UnknownCategory};
 use serde_json::Value;
 
 const MESSAGE_PACK: &str = "application/msgpack";
@@ -28,6 +29,13 @@ static ROWS: LazyLock<Model> = LazyLock::new(|| {
 static NAMED: LazyLock<Model> =
     LazyLock::new(|| ROWS.clone().with_features(vec!["age".to_owned(), "size".to_owned()]));
 
+/// The same, of which the first feature takes names of categories; the seeds have some of them.
+static CATEGORIES: LazyLock<Model> = LazyLock::new(|| {
+    let names = ["1", "-2", "true"].map(ToOwned::to_owned).to_vec();
+    let categories = Categories { of_features: vec![names, Vec::new()], unknown: UnknownCategory::Ignore };
+    NAMED.clone().with_categories(&categories).expect("a list for each feature")
+});
+
 static TEXTS: LazyLock<Model> = LazyLock::new(|| {
     let counts = CountVectorizer::fit(&["a text with words"], &CountVectorizerOptions::default());
     Model::new(AnyModel::from(counts.expect("words"))).expect("it counts terms")
@@ -39,7 +47,7 @@ fuzz_target!(init: {
     std::panic::set_hook(Box::new(move |info| if !apr_table::catches_panics() { report(info) }));
 }, |body: &[u8]| {
     for format in FORMATS {
-        for model in [&*ROWS, &*NAMED, &*TEXTS] {
+        for model in [&*ROWS, &*NAMED, &*CATEGORIES, &*TEXTS] {
             let Some(json) = answer(model, body, format, "") else { continue };
             if format == FORMATS[3] {
                 assert_eq!(json.len(), body.len());

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use apr_models::{AnyModel, CountVectorizer, CountVectorizerOptions, OutputKind, StandardScaler};
 use apr_serve::{Model, Options};
 use libfuzzer_sys::fuzz_target;
+use model_file::{Categories, UnknownCategory};
 use serde_json::Value;
 
 /// Gives back each row of two numbers as it is.
@@ -14,6 +15,15 @@ static ROWS: LazyLock<Model> = LazyLock::new(|| {
     let same = StandardScaler::from_parts(vec![0.0; 2], vec![1.0; 2]).expect("sound parts");
     Model::new(AnyModel::from(same)).expect("it transforms rows")
 });
+
+/// The same, of which both features take names of categories.
+static CATEGORIES: LazyLock<Model> = LazyLock::new(|| {
+    let names = NAMES.map(ToOwned::to_owned).to_vec();
+    let categories = Categories { of_features: vec![names; 2], unknown: UnknownCategory::Ignore };
+    ROWS.clone().with_categories(&categories).expect("a list for each feature")
+});
+
+const NAMES: [&str; 3] = ["1", "true", "nan"];
 
 static TEXTS: LazyLock<Model> = LazyLock::new(|| {
     let counts = CountVectorizer::fit(&["a text with words"], &CountVectorizerOptions::default());
@@ -41,6 +51,15 @@ fuzz_target!(|body: &[u8]| {
             rows.iter().any(|row| row.len() != 2 || row.iter().any(|value| !value.is_finite())),
             "{body:?}"
         );
+    }
+    let found = answer(&CATEGORIES, body, &options);
+    if let Ok(rows) = serde_json::from_slice::<Vec<[String; 2]>>(body) {
+        let is_missing = |name: &String| name.trim().is_empty();
+        let number =
+            |name: &String| NAMES.iter().position(|known| *known == name.trim()).map_or(-1.0, |at| at as f64);
+        let expected: Vec<_> = rows.iter().map(|row| row.each_ref().map(number)).collect();
+        let is_refused = rows.iter().flatten().any(is_missing);
+        assert_eq!(found, (!is_refused).then(|| serde_json::json!(expected)), "{body:?}");
     }
     let is_text = |value: &Value| value.is_string();
     let sound = match serde_json::from_slice(body) {
