@@ -97,7 +97,7 @@ fn refused(what: impl Display) -> Refusal {
     Refusal::of_body("sv-feature", what, "GET /model lists the names of the features")
 }
 
-fn cut(name: &str) -> String {
+pub(crate) fn cut(name: &str) -> String {
     let mut chars = name.chars();
     let mut shown: String = chars.by_ref().take(SHOWN).collect();
     if chars.next().is_some() {

@@ -7,7 +7,7 @@ use model_file::{Categories, ModelFile, OpenOptions};
 use sha2::{Digest as _, Sha256};
 
 use crate::categories::{CategoricalFeatures, Takes};
-use crate::features::Features;
+use crate::features::{Features, cut};
 use crate::succession::Signed;
 use crate::write;
 
@@ -167,10 +167,16 @@ impl Model {
         self.any.capabilities().accepts()
     }
 
-    /// Whether it takes the same samples as another model. Both may know other categories of a feature.
+    /// Whether it takes the same samples as another model. Both may know other categories of a feature; features that both name have the
+    /// same names in the same order, because rows need not name them.
     pub(crate) fn takes_what(&self, other: &Self) -> bool {
         let is_text = |model: &Self| model.input_kind == InputKind::Text;
-        is_text(self) == is_text(other)
+        let has_other_names = match (&self.features, &other.features) {
+            (Some(own), Some(others)) => own.names() != others.names(),
+            _ => false,
+        };
+        !has_other_names
+            && is_text(self) == is_text(other)
             && self.n_inputs() == other.n_inputs()
             && self.with_names().eq(other.with_names())
     }
@@ -186,6 +192,13 @@ impl Model {
             (InputKind::Text, _) => return "texts".to_owned(),
             (_, Some(n_inputs)) => format!("rows of {n_inputs} numbers"),
             (_, None) => "rows of any number of numbers".to_owned(),
+        };
+        let rows = match &self.features {
+            Some(features) => {
+                let names: Vec<&str> = features.names().iter().take(SHOWN).map(String::as_str).collect();
+                format!("{rows} ({})", cut(&names.join(", ")))
+            }
+            None => rows,
         };
         let columns: Vec<String> = self.with_names().take(SHOWN).map(|column| column.to_string()).collect();
         match columns.is_empty() {
@@ -246,5 +259,25 @@ impl Model {
         }
         out.extend_from_slice(b",\"file\":");
         out.extend_from_slice(self.about.as_deref().map_or("null", str::trim_end).as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use apr_models::{LinearRegression, Vector};
+
+    use super::*;
+
+    #[test]
+    fn another_order_of_features_takes_something_else() {
+        let named = |names: &[&str]| {
+            let line = LinearRegression::from_parts(Vector::from_vec(vec![1.0, 10.0]), 0.0).unwrap();
+            let model = Model::new(AnyModel::from(line)).unwrap();
+            model.with_features(names.iter().map(|&name| name.to_owned()).collect())
+        };
+        let (first, turned, unnamed) = (named(&["age", "size"]), named(&["size", "age"]), named(&[]));
+        assert!(first.takes_what(&named(&["age", "size"])) && first.takes_what(&unnamed));
+        assert!(!first.takes_what(&turned));
+        assert_eq!(turned.taken(), "rows of 2 numbers (size, age)");
     }
 }
