@@ -282,7 +282,7 @@ fn missing_targets_make_no_classes_of_numbers() {
     refused("x,y\n1,0\n2,1\n3,NA\n4,0\n", "svm", "the value is missing");
     refused("x,y\n1,0\n2,1\n3,NA\n4,0\n", "random-forest --classes", "the value is missing");
     refused("x,y\n1,p\n2,p\n", "mlp --epochs 1", "one class, `p`");
-    refused("x,x,y\n1,2,3\n2,3,4\n5,1,1\n", "ridge", "several columns have that name");
+    refused("x,x,y\n1,2,3\n2,3,4\n5,1,1\n", "ridge", "several columns are named `x`");
     // Among words it is one.
     sandbox.write("x.csv", b"x,y\n1,none\n2,mild\n3,severe\n4,none\n");
     let report = train(&sandbox, &words("decision-tree --data x.csv --target y -o x.apr --force"));

@@ -121,7 +121,7 @@ fn settings_that_cannot_be_are_refused_by_name() {
         ("decision-tree --class-weight other=2", CLASSES, "`other`"),
         ("decision-tree --class-weight near", CLASSES, "`near`"),
         ("decision-tree --class-weight balanced", NUMBERS, "numbers, not classes"),
-        ("random-forest --trees 0", CLASSES, "n_estimators"),
+        ("random-forest --trees 0", CLASSES, "--trees"),
         ("gradient-boosting --subsample 2", NUMBERS, "subsample"),
         ("gradient-boosting --early-stopping 1", NUMBERS, "validation_share"),
         ("decision-tree --sample-weight number", NUMBERS, "column of weights"),
