@@ -256,19 +256,15 @@ fn float_extremes(block: &[u8]) -> (i8, i8, u64) {
         zeros[lane] += u8::from(code & 0x7f == 0);
     };
     let (rows, rest) = block.as_chunks::<LANES>();
-    for row in rows {
-        for lane in 0..LANES {
-            add(lane, row[lane]);
-        }
-    }
+    rows.iter().for_each(|row| row.iter().enumerate().for_each(|(lane, &code)| add(lane, code)));
     rest.iter().enumerate().for_each(|(lane, &code)| add(lane, code));
     let least = least.into_iter().fold(u8::MAX, u8::min) as i8;
     let most = most.into_iter().fold(0, u8::max) as i8;
     let low = low.into_iter().fold(i8::MAX, i8::min);
     let high = high.into_iter().fold(i8::MIN, i8::max);
-    let key = |code: i8| key!(i8, code);
-    let ends = (if most < 0 { most } else { least }, if high < 0 { low } else { high });
-    (key(ends.0), key(ends.1), zeros.into_iter().map(u64::from).sum())
+    let ends = [if most < 0 { most } else { least }, if high < 0 { low } else { high }];
+    let [low, high] = ends.map(|code| key!(i8, code));
+    (low, high, zeros.into_iter().map(u64::from).sum())
 }
 
 impl Scan {

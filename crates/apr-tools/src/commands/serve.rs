@@ -25,6 +25,7 @@ use crate::sealed_file::tell_cost;
 use crate::secrets::{Keys, KeysArgs};
 use crate::terminal::Console;
 use crate::terminal::escape;
+use crate::terminal::human::plural;
 
 const AFTER_HELP: &str = "POST /predict takes {\"rows\": [[1, 2], [3, 4]]} or {\"rows\": [{\"age\": 1, \"size\": 2}]} as application/json or application/msgpack, lines of text/csv, columns as \
     application/vnd.apache.arrow.stream, or raw 32-bit floats as application/vnd.apr.f32; Accept chooses the form of the answer. GET /model, /health and /metrics say what is served and how it is; -v logs a line for each request. docs/serve.md is the \
@@ -239,7 +240,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
             console.failure(&Failure::new("sv-rollback", rollback.to_string()).in_file(path));
         }
         Event::Draining { open } => {
-            console.note(format_args!("stopping: {open} connections open"));
+            console.note(format_args!("stopping: {} open", plural(open as u64, "connection")));
         }
         _ => {}
     })?;

@@ -265,7 +265,7 @@ fn an_input_that_changed_is_refused_by_name() {
 fn a_key_or_signature_that_changed_makes_another_job() {
     let sandbox = Sandbox::with_models();
     for name in ["a", "b"] {
-        let ran = apr(&sandbox, &format!("keygen -o {name}.key"));
+        let ran = apr(&sandbox, &format!("keygen sign -o {name}.key"));
         assert_eq!(ran.exit, 0, "{ran:?}");
     }
     sandbox.write("used.pub", &sandbox.read("a.pub"));

@@ -27,6 +27,8 @@ pub(super) fn fit(tensors: &mut [Tensor<'_>], to: Format, blocks: Blocks) -> Res
     for tensor in tensors {
         let fitted = match (to, tensor.dtype()) {
             (_, dtype) if dtype.element().is_some() => continue,
+            // NumPy has some of them.
+            (Format::Foreign(_), TensorType::Other(_)) => continue,
             (_, TensorType::Other(_)) => return tensor.check_type().map(|()| changed),
             // Not written.
             (Format::AprV1 | Format::Sealed | Format::Foreign(_), _) => continue,

@@ -417,6 +417,8 @@ fn numbers(cells: &[Text], column: usize, table: &Rows) -> Result<Vector, Failur
 
 /// Classes in the order of their names: of numbers by value, of words by their characters.
 fn classes(cells: &[Text], column: usize, table: &Rows) -> Result<Target, Failure> {
+    /// Numbers with fractions that may be classes.
+    const FEW: usize = 20;
     if let Some((place, _)) = cells.iter().find(|(_, cell)| cell.is_empty()) {
         return Err(table.cell_failure("the cell is empty".to_owned(), place.clone(), column));
     }
@@ -436,7 +438,7 @@ fn classes(cells: &[Text], column: usize, table: &Rows) -> Result<Target, Failur
     let is_fraction = |name: &String| name.parse::<f64>().is_ok_and(|number| number.fract() != 0.0);
     if names.iter().all(|name| number(name).is_ok())
         && names.iter().any(is_fraction)
-        && names.len() > cells.len() / 2
+        && names.len() > FEW.max(cells.len() / 2)
     {
         let what = format!(
             "{} different numbers with fractions in {} rows are no classes",
