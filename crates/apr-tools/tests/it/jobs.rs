@@ -268,24 +268,28 @@ fn a_key_or_signature_that_changed_makes_another_job() {
         let ran = apr(&sandbox, &format!("keygen sign -o {name}.key"));
         assert_eq!(ran.exit, 0, "{ran:?}");
     }
-    sandbox.write("used.pub", &sandbox.read("a.pub"));
+    sandbox.write("used.pub", &sandbox.read("a.key.pub"));
     assert_eq!(apr(&sandbox, "sign model.safetensors --key a.key").exit, 0);
     let verify = "batch --from model.safetensors --to out -- verify {in} --key used.pub";
     assert_eq!(apr(&sandbox, verify).exit, 0);
-    sandbox.write("used.pub", &sandbox.read("b.pub"));
+    sandbox.write("used.pub", &sandbox.read("b.key.pub"));
     let refused = apr(&sandbox, verify);
     assert_eq!(refused.exit, 4, "{refused:?}");
     // The same bytes at another time are the same job.
-    sandbox.write("used.pub", &sandbox.read("a.pub"));
+    sandbox.write("used.pub", &sandbox.read("a.key.pub"));
     assert_eq!(apr(&sandbox, verify).exit, 0);
     fs::remove_file(sandbox.path("model.safetensors.minisig")).unwrap();
     assert_ne!(apr(&sandbox, verify).exit, 0);
 
     assert_eq!(
-        apr(&sandbox, "plan -o job.json --from model.apr --to o2 -- check {in} --key used.pub").exit,
+        apr(
+            &sandbox,
+            "plan -o job.json --from model.apr --to o2 -- convert {in} {out}.safetensors --key used.pub"
+        )
+        .exit,
         0
     );
-    sandbox.write("used.pub", &sandbox.read("b.pub"));
+    sandbox.write("used.pub", &sandbox.read("b.key.pub"));
     let (exit, report) = json(&sandbox, "run-task job.json 0");
     assert_eq!((exit, &report["error"]["code"]), (4, &Value::from("cli-input-changed")), "{report}");
     assert_eq!(report["error"]["file"], "used.pub");
