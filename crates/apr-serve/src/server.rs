@@ -170,28 +170,14 @@ impl Server {
             if let Some(watch) = &mut watch {
                 let now = reload.swap(false, Ordering::Relaxed) || signal == Some(Signal::Reload);
                 if if now { watch.look_again() } else { watch.has_changed() } {
-                    let is_loaded = AtomicBool::new(false);
-                    let stops = thread::scope(|scope| {
-                        // A model may take long to load: a server that is to stop must not wait for it.
-                        let stops = scope.spawn(|| {
-                            while !is_loaded.load(Ordering::Relaxed) {
-                                let signal = runtime.block_on(signals.next());
-                                if stop.load(Ordering::Relaxed) || signal == Some(Signal::Stop) {
-                                    shared.drain();
-                                    return true;
-                                }
-                                if signal == Some(Signal::Reload) {
-                                    reload.store(true, Ordering::Relaxed);
-                                }
-                            }
-                            false
-                        });
-                        let is_taken = replace(&shared, watch, &mut load, &mut report);
-                        watch.set_refused(!is_taken);
-                        is_loaded.store(true, Ordering::Relaxed);
-                        stops.join().unwrap_or(false)
-                    });
-                    if stops {
+                    let hear = || {
+                        let signal = runtime.block_on(signals.next());
+                        if signal == Some(Signal::Reload) {
+                            reload.store(true, Ordering::Relaxed);
+                        }
+                        stop.load(Ordering::Relaxed) || signal == Some(Signal::Stop)
+                    };
+                    if replace_and_hear(&shared, watch, &mut load, &mut report, hear) {
                         break;
                     }
                 }
@@ -231,6 +217,34 @@ fn start(shared: &Arc<Shared>, listener: &TcpListener) -> Result<Vec<JoinHandle<
         // Those that run stop by themselves.
         shared.drain();
         Error::start(cause)
+    })
+}
+
+/// [`replace`], which may take long, while signals are heard. Whether one says that the server stops, which then begins at once.
+fn replace_and_hear<E>(
+    shared: &Shared,
+    watch: &mut Watch,
+    load: &mut impl FnMut() -> Result<Model, Option<E>>,
+    report: &mut impl FnMut(Event<'_, E>),
+    mut hear: impl FnMut() -> bool + Send,
+) -> bool {
+    let is_loaded = AtomicBool::new(false);
+    thread::scope(|scope| {
+        // Without the thread, signals wait.
+        let hearing = thread::Builder::new().spawn_scoped(scope, || {
+            let mut stops = false;
+            while !stops && !is_loaded.load(Ordering::Relaxed) {
+                stops = hear();
+            }
+            if stops {
+                shared.drain();
+            }
+            stops
+        });
+        let is_taken = replace(shared, watch, load, report);
+        watch.set_refused(!is_taken);
+        is_loaded.store(true, Ordering::Relaxed);
+        hearing.is_ok_and(|hearing| hearing.join().unwrap_or(false))
     })
 }
 
