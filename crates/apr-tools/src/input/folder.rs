@@ -41,6 +41,15 @@ pub(super) fn describe(failure: Failure, folder: &Path) -> Failure {
             .help(format!("name one of them, for example {}", below(&last.name())));
     }
     let names = names(folder);
+    if folder.join(".metadata").is_file() && names.iter().any(|name| name.ends_with(".distcp")) {
+        return Failure::new("sm-no-model", "the folder holds a distributed checkpoint of PyTorch")
+            .in_file(folder)
+            .because("its files are parts of tensors, which only PyTorch puts together")
+            .help(
+                "make one file of it, which `apr convert` reads: \
+                 python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER OUT.pt",
+            );
+    }
     let of_models = |name: &&String| MODEL_ENDINGS.iter().any(|ending| name.ends_with(ending));
     let models: Vec<String> = names.iter().filter(of_models).cloned().collect();
     let of_set: Vec<(&String, u64)> = models

@@ -201,3 +201,16 @@ fn a_damaged_safetensors_file_stays_one() {
     assert_eq!(exit, 3);
     assert_eq!(value["error"]["offset"], 20);
 }
+
+#[test]
+fn a_distributed_checkpoint_leads_to_the_program_that_joins_it() {
+    let sandbox = Sandbox::empty();
+    std::fs::create_dir(sandbox.path("dcp")).unwrap();
+    sandbox.write("dcp/.metadata", b"\x80\x04N.");
+    sandbox.write("dcp/__0_0.distcp", b"PK");
+    for command in ["inspect", "tensors"] {
+        let (exit, report) = sandbox.json(&[command, "dcp"]);
+        assert_eq!(report["error"]["code"], "sm-no-model", "{exit} {report}");
+        assert!(report["error"]["help"].as_str().unwrap().contains("dcp_to_torch"), "{report}");
+    }
+}

@@ -102,7 +102,12 @@ impl<'a> Work<'a> {
     /// The first of them.
     pub(super) fn check_types(&self, has: impl Fn(&Decision, &Tensor<'_>) -> bool) -> Result<(), Failure> {
         match self.rows().find(|(decision, _, tensor)| !has(decision, tensor)) {
-            Some((_, _, tensor)) => Err(not_carried(tensor, self.options.format).in_file(self.model.label())),
+            Some((_, _, tensor)) => Err(match tensor.check_type() {
+                // Nothing has a type for it.
+                Err(failure) => failure,
+                Ok(()) => not_carried(tensor, self.options.format),
+            }
+            .in_file(self.model.label())),
             None => Ok(()),
         }
     }
