@@ -85,6 +85,8 @@ impl<'b> CsvRows<'b> {
             let order =
                 order.collect::<Result<Vec<_>, _>>().and_then(|order| named.end(features).map(|()| order));
             rows.order = Some(order.map_err(|refusal| refusal.at("line 1"))?);
+        } else if let Some(expected) = n_columns.filter(|&expected| expected != n_cells) {
+            return Err(columns(expected, n_cells).at("line 1"));
         }
         Ok(rows)
     }
@@ -298,6 +300,9 @@ mod tests {
         // A model that knows no names takes the columns in their order.
         assert_eq!(read("b,a\n1,2\n", Header::Auto, None, 2), Ok(vec![1.0, 2.0]));
         assert_eq!(read("7,8\n1,2\n", Header::Present, None, 2), Ok(vec![1.0, 2.0]));
+        let too_few =
+            CsvRows::new(b"a\n1,2\n", Header::Auto, None, Some(2)).expect_err("a header of one column");
+        assert_eq!((too_few.code, too_few.place()), ("sv-columns", Some("line 1")));
         assert!(read("1,\n", Header::Auto, None, 2).expect("an empty cell is a missing value")[1].is_nan());
     }
 
