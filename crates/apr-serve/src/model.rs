@@ -186,19 +186,22 @@ impl Model {
         self.categories.iter().flat_map(CategoricalFeatures::features)
     }
 
-    /// Its input, for messages.
-    pub(crate) fn taken(&self) -> String {
+    /// Its input, for messages; of the names of features, the first that the other model has not there.
+    pub(crate) fn taken_beside(&self, other: &Self) -> String {
         let rows = match (self.input_kind, self.n_inputs()) {
             (InputKind::Text, _) => return "texts".to_owned(),
             (_, Some(n_inputs)) => format!("rows of {n_inputs} numbers"),
             (_, None) => "rows of any number of numbers".to_owned(),
         };
-        let rows = match &self.features {
-            Some(features) => {
-                let names: Vec<&str> = features.names().iter().take(SHOWN).map(String::as_str).collect();
-                format!("{rows} ({})", cut(&names.join(", ")))
+        let names = |model: &'_ Self| model.features.as_ref().map(|features| features.names().to_vec());
+        let rows = match (names(self), names(other)) {
+            (Some(own), Some(others)) => {
+                match own.iter().zip(&others).enumerate().find(|(_, (own, other))| own != other) {
+                    Some((place, (name, _))) => format!("{rows}, feature {place} called `{}`", cut(name)),
+                    None => rows,
+                }
             }
-            None => rows,
+            _ => rows,
         };
         let columns: Vec<String> = self.with_names().take(SHOWN).map(|column| column.to_string()).collect();
         match columns.is_empty() {
@@ -278,6 +281,7 @@ mod tests {
         let (first, turned, unnamed) = (named(&["age", "size"]), named(&["size", "age"]), named(&[]));
         assert!(first.takes_what(&named(&["age", "size"])) && first.takes_what(&unnamed));
         assert!(!first.takes_what(&turned));
-        assert_eq!(turned.taken(), "rows of 2 numbers (size, age)");
+        assert_eq!(turned.taken_beside(&first), "rows of 2 numbers, feature 0 called `size`");
+        assert_eq!(turned.taken_beside(&unnamed), "rows of 2 numbers");
     }
 }

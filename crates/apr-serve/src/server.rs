@@ -228,6 +228,15 @@ fn replace_and_hear<E>(
     report: &mut impl FnMut(Event<'_, E>),
     mut hear: impl FnMut() -> bool + Send,
 ) -> bool {
+    /// Set when the load has ended, also by a panic: the other thread must not go on alone.
+    struct Loaded<'f>(&'f AtomicBool);
+
+    impl Drop for Loaded<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
     let is_loaded = AtomicBool::new(false);
     thread::scope(|scope| {
         // Without the thread, signals wait.
@@ -241,9 +250,10 @@ fn replace_and_hear<E>(
             }
             stops
         });
+        let loaded = Loaded(&is_loaded);
         let is_taken = replace(shared, watch, load, report);
         watch.set_refused(!is_taken);
-        is_loaded.store(true, Ordering::Relaxed);
+        drop(loaded);
         hearing.is_ok_and(|hearing| hearing.join().unwrap_or(false))
     })
 }
@@ -269,7 +279,10 @@ fn replace<E>(
     if watch.shape == Shape::Keep && !model.takes_what(&served.model) {
         shared.rare.reload_failed();
         shared.rare.error("sv-shape");
-        report(Event::OtherShape { expected: served.model.taken(), found: model.taken() });
+        report(Event::OtherShape {
+            expected: served.model.taken_beside(&model),
+            found: model.taken_beside(&served.model),
+        });
         return false;
     }
     if watch.succession == Succession::Newer

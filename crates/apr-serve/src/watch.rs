@@ -31,7 +31,7 @@ pub struct Watch {
 /// Whether a new model must have the same input as the old one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shape {
-    /// The number of values of a row, or texts.
+    /// The number of values of a row, their names where both models have them, and which are names of categories; or texts.
     #[default]
     Keep,
     /// Anything.
