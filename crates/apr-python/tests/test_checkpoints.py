@@ -573,7 +573,7 @@ def test_rank_0_writes_and_every_rank_gets_its_own_state(tmp_path, two_ranks):
         assert np.array_equal(training.model.w, trainings[0].model.w)
 
     assert two_ranks(load) == [None, None]
-    with pytest.warns(UserWarning, match="saved by 2 processes, here are 1: the generators and loaders of the others"):
+    with pytest.warns(UserWarning, match="saved by 2 processes, and this training has 1: the generators and loaders of the others"):
         alone = Training(7)
         parts = {"loader": alone.loader, "generators": {"noise": alone.noise}}
         apr.Checkpoints(tmp_path).load(1).load_into(alone.model, {"m": np.ones(1)}, **parts)

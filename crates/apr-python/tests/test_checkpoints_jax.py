@@ -159,7 +159,7 @@ def test_a_train_state_is_one_tree(tmp_path):
     checkpoints.save(2, jax.jit(lambda state: state.replace(step=state.step + 1))(state))
     restored = checkpoints.load(2).load_into(made(1)).model
     assert type(restored.step) is int and restored.step == 1
-    with pytest.raises(ValueError, match="`step` is a int in the checkpoint, a float in the tree"):
+    with pytest.raises(ValueError, match="`step` has the type int in the checkpoint, float in the tree"):
         checkpoints.load(2).load_into(made(1).replace(step=0.0))
     grads = jax.tree.map(jnp.ones_like, state.params)
     assert jax.tree.all(jax.tree.map(equal, restored.apply_gradients(grads=grads).params, state.apply_gradients(grads=grads).params))
@@ -173,8 +173,8 @@ def test_trees_that_differ_are_refused_by_name(tmp_path):
     for target, message in (
         ({"a": jnp.ones((3, 2)), "b": tree["b"]}, r"`a` is float32\[2, 3\] in the checkpoint, float32\[3, 2\] in the tree"),
         ({"a": jnp.ones((2, 3), jnp.int32), "b": tree["b"]}, r"`a` is float32\[2, 3\] in the checkpoint, int32\[2, 3\]"),
-        ({"a": tree["a"], "b": [tree["b"][0], jnp.array(7)]}, "`b.1` is a int in the checkpoint, a ArrayImpl in the tree"),
-        ({"a": tree["a"], "b": [tree["b"][0], 7.0]}, "`b.1` is a int in the checkpoint, a float in the tree"),
+        ({"a": tree["a"], "b": [tree["b"][0], jnp.array(7)]}, "`b.1` has the type int in the checkpoint, ArrayImpl in the tree"),
+        ({"a": tree["a"], "b": [tree["b"][0], 7.0]}, "`b.1` has the type int in the checkpoint, float in the tree"),
         ({"a": tree["a"], "b": [0, 7]}, "`b.0` is a ndarray in the checkpoint, a int in the tree"),
         ({"a": tree["a"], "c": tree["b"]}, "lacks c.0, c.1 and has also b.0, b.1"),
         ({"a": tree["a"]}, "lacks nothing and has also b.0, b.1"),

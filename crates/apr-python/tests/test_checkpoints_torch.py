@@ -451,7 +451,11 @@ def test_generators_of_gpus_are_saved(kind, tmp_path, monkeypatch):
     checkpoints.load(1).load_into(weights, rng=True)
     assert same(module.states, expected)
     module.states = []
-    with pytest.raises(ValueError, match=rf"generators of {len(expected)} GPUs \({kind}\), here are 0: leave them out with rng=False"):
+    if kind == "mps":
+        # Every Mac saves it, used or not.
+        checkpoints.load(1).load_into(weights, rng=True)
+        return
+    with pytest.raises(ValueError, match=f"generators of {len(expected)} `{kind}` devices, and this process has 0: leave them out with rng=False"):
         checkpoints.load(1).load_into(weights, rng=True)
 
 

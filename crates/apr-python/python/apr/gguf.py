@@ -319,7 +319,7 @@ def _encoded(tensor: Any, kind: str) -> np.ndarray:
         casting: Any = "safe" if kind.startswith("I") else "same_kind"
         with np.errstate(over="ignore"):
             narrowed = numbers.astype(_PLAIN[kind], casting=casting, copy=False)
-        if narrowed.dtype.kind == "f" and narrowed.dtype.itemsize < numbers.dtype.itemsize:
+        if narrowed.dtype.kind == "f":
             lost = np.flatnonzero(np.isinf(narrowed) & np.isfinite(numbers))
             if lost.size:
                 raise refused("q-scale-too-large", f"element {lost[0]} is too large for {kind} and would be infinite")

@@ -236,7 +236,7 @@ class Checkpoint:
         count, saved_count = 1 if here is None else here.count, len(training.get("ranks", []))
         if saved_count > count:
             warnings.warn(
-                f"the checkpoint of step {self.step} was saved by {saved_count} processes, here are {count}: the generators and loaders of "
+                f"the checkpoint of step {self.step} was saved by {saved_count} processes, and this training has {count}: the generators and loaders of "
                 "the others are left out",
                 stacklevel=3,
             )

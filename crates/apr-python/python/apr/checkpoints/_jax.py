@@ -112,7 +112,7 @@ def unpack(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool
 def _checked(name: str, leaf: Any, value: Any) -> Any:
     """A number or text of the checkpoint, which may only replace one of its type."""
     if type(leaf) is not type(value):
-        raise ValueError(f"`{name}` is a {type(value).__name__} in the checkpoint, a {type(leaf).__name__} in the tree")
+        raise ValueError(f"`{name}` has the type {type(value).__name__} in the checkpoint, {type(leaf).__name__} in the tree")
     return value
 
 

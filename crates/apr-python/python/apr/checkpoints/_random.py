@@ -43,6 +43,11 @@ def global_states() -> dict[str, Any]:
     return states
 
 
+def _saved_gpus(states: Mapping[str, Any], gpus: Mapping[str, Any]) -> set[str]:
+    """The kinds of GPUs whose generators are restored. That of `mps` is saved on every Mac, used or not: elsewhere it is left out."""
+    return {name for name in states.keys() & set(_GPUS) if name != "mps" or name in gpus}
+
+
 def check_global_states(states: Mapping[str, Any]) -> None:
     """Whether the generators that were saved are here.
 
@@ -53,10 +58,12 @@ def check_global_states(states: Mapping[str, Any]) -> None:
     if torch is None and "torch" in states:
         raise ValueError("the checkpoint has the generator of torch, which this process has not imported: leave it out with rng=False")
     gpus = {} if torch is None else _gpus(torch)
-    for name in states.keys() & set(_GPUS):
+    for name in _saved_gpus(states, gpus):
         count = gpus[name].device_count() if name in gpus else 0
         if len(states[name]) != count:
-            raise ValueError(f"the checkpoint has generators of {len(states[name])} GPUs ({name}), here are {count}: leave them out with rng=False")
+            raise ValueError(
+                f"the checkpoint has generators of {len(states[name])} `{name}` devices, and this process has {count}: leave them out with rng=False"
+            )
 
 
 def set_global_states(states: Mapping[str, Any]) -> None:
@@ -66,7 +73,7 @@ def set_global_states(states: Mapping[str, Any]) -> None:
     np.random.set_state(states["numpy"])
     if torch is not None and "torch" in states:
         torch.set_rng_state(torch.from_numpy(np.array(states["torch"])))
-        for name in states.keys() & set(_GPUS):
+        for name in _saved_gpus(states, _gpus(torch)):
             module, found = getattr(torch, name), [torch.from_numpy(np.array(state)) for state in states[name]]
             if hasattr(module, "set_rng_state_all"):
                 module.set_rng_state_all(found)

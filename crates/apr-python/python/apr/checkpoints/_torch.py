@@ -258,7 +258,7 @@ def _beside(saved: Any, own: Any) -> Any:
     """What was saved of a group, with tensors such as learning rates on the devices where the optimizer has them."""
     if isinstance(saved, torch.Tensor) and isinstance(own, torch.Tensor):
         return saved.to(own.device)
-    if isinstance(saved, dict):
+    if isinstance(saved, dict) and isinstance(own, dict):
         return {key: _beside(value, own.get(key)) for key, value in saved.items()}
     if type(saved) is type(own) is tuple and len(saved) == len(own):
         return tuple(map(_beside, saved, own))
