@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         if let Some(problem) = first {
             let (input, message) = (escape::cut(&problem.input, 200), problem.message.unwrap_or_default());
             console.note(format_args!(
-                "some tasks were not done: {input}: {}; the same command tries them again, with --give-up failures are results",
+                "some tasks were not done: {input}: {}; the same command tries them again; with --give-up, failures are recorded as results",
                 escape::cut(&message, 200)
             ));
         }

@@ -256,7 +256,7 @@ impl Found<'_> {
         if self.template.reads_signatures() && !is_url(file) {
             let beside = ["minisig", "sig"].map(|ending| file.with_added_extension(ending));
             for signature in beside.iter().filter(|signature| signature.is_file()) {
-                files.push(self.pin(signature)?);
+                files.push(Pinned::option(&text(signature)?)?);
             }
         }
         self.push(Input { input: text(file)?, path: path.to_owned(), files })

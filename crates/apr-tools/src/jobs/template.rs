@@ -117,7 +117,8 @@ impl Template {
             !names_output(word) || value.starts_with("{out}") || value.starts_with("{to}/")
         };
         if let Some(word) = template.0.iter().find(|word| !is_begin(word)) {
-            return Err(refused(format!("`{word}` does not begin with the folder of the outputs"))
+            let shown = escape::without_credentials(value_of(word).into());
+            return Err(refused(format!("`{shown}` does not begin with the folder of the outputs"))
                 .help("{out} and {to}/ begin with it: -o {out}.gguf, --output={to}/{path}.gguf"));
         }
         if template.outputs() == Outputs::Files && !template.0.iter().any(|word| names_output(word)) {
@@ -173,8 +174,9 @@ impl Template {
 
     /// Whether signatures beside the inputs decide the results.
     pub(super) fn reads_signatures(&self) -> bool {
-        self.command() == "verify"
-            || ["--key", "--signer", "--trusted-keys"].iter().any(|option| self.has(option))
+        let has_key = ["--key", "--signer", "--trusted-keys"].iter().any(|option| self.has(option));
+        // Those of `sign` are its outputs.
+        self.command() == "verify" || has_key && self.command() != "sign"
     }
 
     /// Whether a folder with the configuration of a language model is one input.

@@ -253,7 +253,7 @@ impl<'w> Walker<'w, '_> {
     fn entry(&mut self, json: String) -> Result<(), Error> {
         let len = (self.path.len() + json.len()) as u64;
         if self.text.saturating_add(len) > self.options.limits.text_bytes {
-            self.note("a value of this length is left out");
+            self.note("a value is left out: the limit of text (`text_bytes`) is reached");
             return self.charge_text(0);
         }
         self.charge_text(json.len())?;

@@ -166,7 +166,7 @@ fn read(
     loop {
         let taken = table.next_rows::<f64>(wanted, BATCH).map_err(|failure| match failure.code() {
             CODE_TABLE_CELL => failure.help(
-                "fill in a value or leave the row out: a student has no place for missing values, even where its teacher fills them",
+                "mend the cell or leave the row out: a student has no place for missing values, even where its teacher fills them",
             ),
             _ => failure,
         })?;
