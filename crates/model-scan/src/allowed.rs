@@ -368,7 +368,6 @@ const GROUPS: &[Group] = &[
         Use::Function(Arguments::Count(1, 1)),
     ),
     group("torch.distributed.checkpoint.filesystem", &["_StorageInfo"], CLASS),
-    group("torch.serialization", &["_get_layout"], Use::Function(Arguments::Count(1, 1))),
     // Arrays of NumPy.
     group("numpy", &["ndarray", "matrix", "recarray", "record"], CONSTANT),
     // The name since NumPy 2.0.
