@@ -100,7 +100,10 @@ def test_verdicts_are_those_of_the_sidecar(entry):
     if len(reports) == 2:
         # Paths differ, and with them what a name alone says.
         told = [{**report.files[0], "path": ""} for report in reports]
-        assert told[0] == told[1]
+        if "no format that the name stands for" in str(told[0]["findings"]):
+            assert (told[0]["verdict"], told[1]["verdict"]) == ("suspicious", "safe")
+        else:
+            assert told[0] == told[1]
 
 
 TIED = FOLDER / "torch" / "pytorch_model.bin"
@@ -292,7 +295,7 @@ def test_a_conversion_is_that_of_the_program(tmp_path):
     subprocess.run(command, check=True)
     assert ours.read_bytes() == theirs.read_bytes()
     with apr.open(ours) as written, apr.open(TIED) as model:
-        assert written.metadata() == {"model.embed.weight": "head.weight"}
+        assert written.metadata() == {"format": "pt", "model.embed.weight": "head.weight"}
         assert all((written[name] == model[name]).all() for name in written)
 
 
@@ -302,7 +305,7 @@ def test_a_conversion_follows_its_options(tmp_path):
         apr.convert(SPARSE, path)
     assert caught.value.name == "s" and not path.exists()
     apr.convert(SPARSE, path, exclude=["s"], rename={"d": "x"}, set={"licence": "MIT"})
-    assert list(apr.open(path)) == ["x"] and apr.open(path).metadata() == {"licence": "MIT"}
+    assert list(apr.open(path)) == ["x"] and apr.open(path).metadata() == {"format": "pt", "licence": "MIT"}
     before = path.read_bytes()
     with pytest.raises(apr.AprError):
         apr.convert(BASIC, path)
