@@ -38,6 +38,7 @@ pub(crate) struct Detached {
 
 impl DetachedArgs {
     /// Where the signature of a file may be; nowhere if none is required.
+    #[cfg(feature = "serve")]
     pub(crate) fn places(&self, file: &Path) -> Vec<PathBuf> {
         match (&self.key, &self.signature) {
             (None, _) => Vec::new(),

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 
-use read_at::ReadAt;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::{CODE_INTERNAL, Failure};
@@ -46,7 +45,8 @@ pub(crate) fn sha256(path: &Path, mut advance: impl FnMut(usize)) -> Result<[u8;
 /// # Errors
 ///
 /// If it cannot be read.
-pub(crate) fn sha256_of(source: &impl ReadAt) -> Result<[u8; 32], read_at::Error> {
+#[cfg(feature = "serve")]
+pub(crate) fn sha256_of(source: &impl read_at::ReadAt) -> Result<[u8; 32], read_at::Error> {
     let (mut hash, mut piece, mut at) = (Sha256::new(), vec![0; PIECE_LEN], 0);
     while at < source.total_len() {
         let len = (source.total_len() - at).min(PIECE_LEN as u64);
