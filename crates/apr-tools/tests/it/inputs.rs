@@ -205,7 +205,7 @@ fn a_damaged_safetensors_file_stays_one() {
 #[test]
 fn a_distributed_checkpoint_leads_to_the_program_that_joins_it() {
     let sandbox = Sandbox::empty();
-    std::fs::create_dir(sandbox.path("dcp")).unwrap();
+    fs::create_dir(sandbox.path("dcp")).unwrap();
     sandbox.write("dcp/.metadata", b"\x80\x04N.");
     sandbox.write("dcp/__0_0.distcp", b"PK");
     for command in ["inspect", "tensors"] {
