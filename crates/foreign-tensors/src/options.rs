@@ -43,7 +43,8 @@ pub struct Limits {
     pub tensors: usize,
     /// Bytes of one tensor.
     pub tensor_bytes: u64,
-    /// Bytes of all that is not tensors and is kept: names, settings.
+    /// Bytes of all that is not tensors and is kept: names, settings. Of a pickle, the names of tensors and the other values have as many each,
+    /// and values beyond are left out.
     pub text_bytes: u64,
     /// Bytes of a file that is compressed as a whole and has to be decompressed in memory.
     pub decompressed_bytes: u64,

@@ -45,7 +45,8 @@ pub(crate) fn walk(
         model,
         path: String::new(),
         steps: options.limits.steps.min(MIN_STEPS + 64 * pickle.tree.len() as u64),
-        text: 0,
+        names: 0,
+        values: 0,
         n_notes: 0,
     };
     let root = walker.find(root)?;
@@ -61,7 +62,10 @@ struct Walker<'w, 's> {
     model: &'w mut Model,
     path: String,
     steps: u64,
-    text: u64,
+    /// Bytes of the names of tensors.
+    names: u64,
+    /// Bytes of what is kept beside the tensors, with the names of it.
+    values: u64,
     n_notes: usize,
 }
 
@@ -175,7 +179,7 @@ impl<'w> Walker<'w, '_> {
                 Kind::Scalar => {
                     let mut json = writer();
                     if self.pickle.write_scalar(id, &mut json, self.options)? {
-                        self.entry(json.finish())?;
+                        self.entry(json.finish());
                     } else {
                         self.note("a value without a form in JSON is left out");
                     }
@@ -209,7 +213,7 @@ impl<'w> Walker<'w, '_> {
     }
 
     fn add(&mut self, found: Found) -> Result<(), Error> {
-        self.charge_text(0)?;
+        self.charge_name()?;
         let path = self.path.as_str();
         let tensor = match found {
             Found::Tensor { dtype, shape, place, view, storage } => {
@@ -245,27 +249,26 @@ impl<'w> Walker<'w, '_> {
             self.charge(1)?;
         }
         json.end_array();
-        self.entry(json.finish())?;
+        self.entry(json.finish());
         Ok(true)
     }
 
     /// A value beside the tensors. One that is too long is left out: the tensors are what the file is read for.
-    fn entry(&mut self, json: String) -> Result<(), Error> {
-        let len = (self.path.len() + json.len()) as u64;
-        if self.text.saturating_add(len) > self.options.limits.text_bytes {
+    fn entry(&mut self, json: String) {
+        let values = self.values.saturating_add((self.path.len() + json.len()) as u64);
+        if values > self.options.limits.text_bytes {
             self.note("a value is left out: the limit of text (`text_bytes`) is reached");
-            return self.charge_text(0);
+            return;
         }
-        self.charge_text(json.len())?;
+        self.values = values;
         self.model.add_entry(self.path.as_str(), json);
-        Ok(())
     }
 
-    /// Counts a name and what is kept beside it.
-    fn charge_text(&mut self, len: usize) -> Result<(), Error> {
-        self.text = self.text.saturating_add((self.path.len() + len) as u64);
+    /// Counts the name of a tensor.
+    fn charge_name(&mut self) -> Result<(), Error> {
+        self.names = self.names.saturating_add(self.path.len() as u64);
         let allowed = self.options.limits.text_bytes;
-        if self.text > allowed { Err(limit("text_bytes", allowed)) } else { Ok(()) }
+        if self.names > allowed { Err(limit("text_bytes", allowed)) } else { Ok(()) }
     }
 
     fn note(&mut self, text: &str) {

@@ -179,3 +179,20 @@ fn an_older_exported_program_contains_its_state_as_an_archive() {
         }
     }
 }
+
+/// A long history beside the weights is no reason not to read them.
+#[test]
+fn values_beyond_the_limit_are_left_out_and_tensors_are_read() {
+    let all = read_vector("torch/trainer.ckpt", &Options::default()).expect("a model");
+    let mut options = Options::default();
+    options.limits.text_bytes = names(&all).iter().map(|name| name.len() as u64).sum();
+    let some = read_vector("torch/trainer.ckpt", &options).expect("its tensors");
+    assert_eq!(names(&some), names(&all));
+    let kept = |model: &Model| {
+        model.entries().iter().map(|(name, json)| (name.len() + json.len()) as u64).sum::<u64>()
+    };
+    assert!(kept(&some) <= options.limits.text_bytes && kept(&all) > options.limits.text_bytes);
+    assert!(some.notes().iter().any(|note| note.text.contains("text_bytes")));
+    options.limits.text_bytes -= 1;
+    assert_eq!(read_vector("torch/trainer.ckpt", &options).err().map(|error| error.code()), Some("ft-limit"));
+}
