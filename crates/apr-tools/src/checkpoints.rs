@@ -108,8 +108,8 @@ impl Checkpoint {
     /// If it cannot be listed.
     pub(crate) fn all_in(folder: &Path) -> Result<Vec<Self>, Failure> {
         let mut found = Vec::new();
-        for entry in fs::read_dir(folder).map_err(|error| Failure::io("list", folder, &error))? {
-            let entry = entry.map_err(|error| Failure::io("list", folder, &error))?;
+        for entry in fs::read_dir(folder).map_err(|error| Failure::io("list the folder", folder, &error))? {
+            let entry = entry.map_err(|error| Failure::io("list the folder", folder, &error))?;
             // Links are not followed, as the library does not follow them.
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             if let Some((layout, step)) = entry.file_name().to_str().and_then(meaning).filter(|_| is_folder) {

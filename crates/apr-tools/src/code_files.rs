@@ -183,7 +183,7 @@ fn of_format(path: &Path) -> Result<Option<CodeFile>, Failure> {
     });
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let is_called_pickle = PICKLE_ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known));
-    let format = match format.map_err(|error| Failure::io("read", path, &error))? {
+    let format = match format.map_err(|error| Failure::io("read the file", path, &error))? {
         Some(format) if format.can_run_code() => Some(format),
         None if is_called_pickle => Some(Format::Pickle),
         Some(format) if format.is_compressed() && is_called_pickle => Some(Format::Pickle),

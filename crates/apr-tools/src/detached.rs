@@ -43,7 +43,7 @@ impl DetachedArgs {
         match (&self.key, &self.signature) {
             (None, _) => Vec::new(),
             (Some(_), Some(signature)) => vec![signature.clone()],
-            (Some(_), None) => ["minisig", "sig"].map(|ending| file.with_added_extension(ending)).into(),
+            (Some(_), None) => verify::signature_places(file).collect(),
         }
     }
 

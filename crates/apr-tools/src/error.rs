@@ -160,18 +160,6 @@ impl Failure {
         if error.kind() == io::ErrorKind::NotFound && remote::is_url(path) {
             return Self::not_remote(path);
         }
-        // The file has a line of its own.
-        let operation = match operation {
-            "list" => "list the folder",
-            "read" => "read the file",
-            "write" => "write the file",
-            "create" => "create the file",
-            "inspect" | "look at" => "get the attributes of the file",
-            "put in place" => "put the output in place",
-            "remove" => "remove it",
-            "move" => "move it",
-            other => other,
-        };
         Self::new(CODE_IO, format!("cannot {operation}: {error}")).in_file(path).of_system(error)
     }
 
@@ -444,7 +432,7 @@ mod tests {
     #[test]
     fn a_path_is_doubted_only_if_it_was_not_found() {
         let advice = |kind: io::ErrorKind| {
-            let failure = Failure::io("write", Path::new("not/there"), &kind.into());
+            let failure = Failure::io("write the file", Path::new("not/there"), &kind.into());
             assert!(failure.what().starts_with("cannot write the file: "), "{failure}");
             failure.advice().unwrap().into_owned()
         };

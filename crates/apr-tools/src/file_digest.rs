@@ -86,7 +86,7 @@ fn hash(mut file: File, path: &Path, mut goes_on: impl FnMut(usize) -> bool) -> 
                 }
             }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(Failure::io("read", path, &error)),
+            Err(error) => return Err(Failure::io("read the file", path, &error)),
         }
     }
     Ok(hash.finalize().into())

@@ -170,7 +170,7 @@ impl Destination {
     pub(crate) fn write_failure(&self, error: &io::Error) -> Failure {
         match self {
             Self::Stdout => Failure::stdout(io::Error::new(error.kind(), error.to_string())),
-            Self::File(path) => Failure::io("write", path, error),
+            Self::File(path) => Failure::io("write the file", path, error),
             #[cfg(feature = "remote")]
             Self::Object(url) => remote::object_failure(url, error),
         }

@@ -56,7 +56,7 @@ pub(crate) fn judge(path: &Path, label: &Path, options: &Options<'_>) -> Result<
     };
     let len = source.total_len();
     let kind = FileKind::identify(len, |offset, out| source.read_exact_at(offset, out));
-    let kind = kind.map_err(|error| named(Failure::io("read", label, &error.into())))?;
+    let kind = kind.map_err(|error| named(Failure::io("read the file", label, &error.into())))?;
     let name = label.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let mut report = model_scan::scan_named(&source, &name, options).map_err(|error| named(error.into()))?;
     if len > 0 && kind.name().is_none() {
@@ -93,7 +93,7 @@ pub(crate) fn below(folder: &Path) -> Below {
             Ok(())
         };
         if let Err(error) = list() {
-            below.unread.push(Failure::io("list", &folder, &error));
+            below.unread.push(Failure::io("list the folder", &folder, &error));
         }
     }
     below.files.sort_unstable();

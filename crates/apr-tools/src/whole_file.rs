@@ -90,13 +90,13 @@ pub(crate) fn read(
     }
     let mut file = file.into_file();
     // Positioned reads move the cursor on some systems.
-    file.rewind().map_err(|error| at_source(Failure::io("read", source.path(), &error)))?;
+    file.rewind().map_err(|error| at_source(Failure::io("read the file", source.path(), &error)))?;
     loop {
         let read = (&mut file).take(PIECE_LEN as u64).read_to_end(&mut bytes);
         match read {
             Ok(0) => return Ok(bytes),
             Ok(count) => progress.advance(count),
-            Err(error) => return Err(at_source(Failure::io("read", source.path(), &error))),
+            Err(error) => return Err(at_source(Failure::io("read the file", source.path(), &error))),
         }
         if bytes.len() as u64 > FILE_LEN_MAX {
             return Err(at_source(Failure::new("df-too-large", "the file grew while it was read")));

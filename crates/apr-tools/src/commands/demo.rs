@@ -115,7 +115,7 @@ fn tell(folder: &Path) -> Result<Story, Failure> {
     let predictions = timed(&mut steps, "predict 16 rows", || reloaded.try_predict(&table.x))?;
     expect(reloaded == model && predictions == model.try_predict(&table.x)?, "the reloaded model differs")?;
 
-    let bytes = fs::read(&path).map_err(|error| Failure::io("read", &path, &error))?;
+    let bytes = fs::read(&path).map_err(|error| Failure::io("read the file", &path, &error))?;
     for step in steps.iter_mut().filter(|step| matches!(step.name, "save" | "reload")) {
         step.bytes = Some(bytes.len() as u64);
     }
@@ -232,7 +232,7 @@ fn damaged_checkpoint(
     timed(steps, "save a checkpoint", || checkpoints.save(&checkpoint(1)))?;
     timed(steps, "load and verify it", || checkpoints.load(1))?;
     let damaged = checkpoints.save(&checkpoint(2))?.join(MODEL);
-    let stored = fs::read(&damaged).map_err(|error| Failure::io("read", &damaged, &error))?;
+    let stored = fs::read(&damaged).map_err(|error| Failure::io("read the file", &damaged, &error))?;
     write(&damaged, &flipped(&stored, stored.len() - 1))?;
 
     let Err(refusal) = checkpoints.load(2) else {
@@ -246,5 +246,5 @@ fn damaged_checkpoint(
 
 /// Damage is done without ceremony: by a plain write.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    fs::write(path, bytes).map_err(|error| Failure::io("write", path, &error))
+    fs::write(path, bytes).map_err(|error| Failure::io("write the file", path, &error))
 }

@@ -164,7 +164,7 @@ fn add_below(
     depth: usize,
     files: &mut Vec<(String, PathBuf)>,
 ) -> Result<(), Failure> {
-    let list = |error| Failure::io("list", folder, &error);
+    let list = |error| Failure::io("list the folder", folder, &error);
     for entry in fs::read_dir(folder).map_err(list)? {
         let entry = entry.map_err(list)?;
         let (path, name) = (entry.path(), text(Path::new(&entry.file_name()))?);
@@ -273,7 +273,7 @@ fn send(
     let named = |failure: Failure| failure.in_file(&shown);
     let mut file = durable_file::open_regular(&item.file, u64::MAX)?.into_file();
     let state = |file: &fs::File| {
-        let found = file.metadata().map_err(|error| Failure::io("read", &item.file, &error))?;
+        let found = file.metadata().map_err(|error| Failure::io("read the file", &item.file, &error))?;
         Ok::<_, Failure>((found.len(), found.modified().ok()))
     };
     let before = state(&file)?;
@@ -283,7 +283,8 @@ fn send(
     let mut left = item.len;
     while left > 0 {
         let wanted = left.min(PIECE_LEN as u64) as usize;
-        file.read_exact(&mut piece[..wanted]).map_err(|error| Failure::io("read", &item.file, &error))?;
+        file.read_exact(&mut piece[..wanted])
+            .map_err(|error| Failure::io("read the file", &item.file, &error))?;
         hash.update(&piece[..wanted]);
         object.write_all(&piece[..wanted]).map_err(|error| remote::object_failure(&shown, &error))?;
         progress.advance(wanted);

@@ -288,7 +288,7 @@ fn copy(
     source: &Source,
     mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let at_source = |error: io::Error| source.relabel(Failure::io("read", source.path(), &error));
+    let at_source = |error: io::Error| source.relabel(Failure::io("read the file", source.path(), &error));
     let mut piece = vec![0; PIECE_LEN];
     let mut left = len;
     loop {

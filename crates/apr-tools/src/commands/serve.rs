@@ -286,7 +286,9 @@ fn load(
     // A folder has no digest; a file of shards has one, its index.
     let digest = match opened.file().source() {
         // What was opened: another file may be at the path by now.
-        Some(source) => Some(sha256_of(source).map_err(|error| Failure::io("read", path, &error.into()))?),
+        Some(source) => {
+            Some(sha256_of(source).map_err(|error| Failure::io("read the file", path, &error.into()))?)
+        }
         None => opened.path().is_file().then(|| sha256(opened.path(), |_| ())).transpose()?,
     };
     // Of a verified copy nothing more is told: whatever is at the path by now was not verified.

@@ -156,7 +156,7 @@ fn check(
     if is_url(input) {
         return remote(input, signature, trust);
     }
-    std::fs::metadata(input).map_err(|error| Failure::io("read", input, &error))?;
+    std::fs::metadata(input).map_err(|error| Failure::io("read the file", input, &error))?;
     let beside = Beside::find(input, signature)?;
     let (bundle, minisig) = (beside.bundle.as_deref(), beside.minisig.as_deref());
     match (trust, bundle, minisig) {
@@ -264,10 +264,7 @@ fn no_signature(input: &Path) -> Failure {
             .because("there is none inside the file")
             .help("signatures beside a URL are not looked for: download both, and verify the file");
     }
-    let places: Vec<String> = core::iter::once(minisign_path(input))
-        .chain(bundle_places(input))
-        .map(|place| escape::path(&place))
-        .collect();
+    let places: Vec<String> = signature_places(input).map(|place| escape::path(&place)).collect();
     failure.because(format!("looked for {}", places.join(", ")))
 }
 
@@ -386,8 +383,12 @@ fn embedded(input: &Path, source: &Source, trust: &Trust) -> Result<Finding, Fai
 
 /// The signature at the path where `apr verify` looks for one, beside a file or in a folder.
 pub(crate) fn signature_beside(input: &Path) -> Option<PathBuf> {
-    let mut places = core::iter::once(minisign_path(input)).chain(bundle_places(input));
-    places.find(|place| place.is_file())
+    signature_places(input).find(|place| place.is_file())
+}
+
+/// Where `apr verify` looks for a signature that is not named.
+pub(crate) fn signature_places(input: &Path) -> impl Iterator<Item = PathBuf> {
+    core::iter::once(minisign_path(input)).chain(bundle_places(input))
 }
 
 /// The name under which a file or folder was signed, unless it has that name: as given, with links resolved, or escaped as in
@@ -404,7 +405,7 @@ fn other_name(input: &Path, signed: Option<&str>) -> Option<String> {
 fn is_minisign(path: &Path) -> Result<bool, Failure> {
     let file = durable_file::open_regular(path, u64::MAX)?.into_file();
     let mut first = Vec::new();
-    file.take(64).read_to_end(&mut first).map_err(|error| Failure::io("read", path, &error))?;
+    file.take(64).read_to_end(&mut first).map_err(|error| Failure::io("read the file", path, &error))?;
     Ok(first.trim_ascii_start().first() != Some(&b'{'))
 }
 

@@ -65,7 +65,7 @@ impl Failure {
     pub(crate) fn of_remote(error: read_at::Error, path: &Path) -> Self {
         match apr_remote::remote_error(&error) {
             Some(remote) => Self::of(remote).in_file(path),
-            None => Self::io("read", path, &error.into()),
+            None => Self::io("read the file", path, &error.into()),
         }
     }
 

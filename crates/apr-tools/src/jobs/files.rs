@@ -52,7 +52,8 @@ impl Pinned {
                 Self { path: path.to_owned(), bytes, modified: None, version, sha256: None }
             }
             None => {
-                let entry = fs::metadata(place).map_err(|error| Failure::io("look at", place, &error))?;
+                let entry = fs::metadata(place)
+                    .map_err(|error| Failure::io("get the attributes of the file", place, &error))?;
                 let modified = entry.modified().ok().map(nanoseconds);
                 Self { path: path.to_owned(), bytes: entry.len(), modified, version: None, sha256: None }
             }

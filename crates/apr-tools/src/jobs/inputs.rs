@@ -15,6 +15,7 @@ use super::files::{Digests, Pinned, text};
 use super::plan::is_below;
 use super::template::Template;
 use crate::args::glob::PathSelection;
+use crate::commands::verify::signature_places;
 use crate::error::{CODE_IO, CODE_USAGE, Failure};
 use crate::remote::{self, Repository, is_url};
 use crate::terminal::escape;
@@ -94,7 +95,7 @@ impl Sources<'_> {
         if let Some(list) = self.list {
             let text = match list.as_os_str() == "-" {
                 true => std::io::read_to_string(std::io::stdin())
-                    .map_err(|error| Failure::io("read", list, &error))?,
+                    .map_err(|error| Failure::io("read the file", list, &error))?,
                 false => String::from_utf8(durable_file::read(list, MAX_TEXT)?)
                     .map_err(|_| Failure::new(CODE_USAGE, "the list is not UTF-8").in_file(list))?,
             };
@@ -185,7 +186,7 @@ impl Found<'_> {
                 continue;
             }
             let mut names = Vec::new();
-            let list = |error| Failure::io("list", &folder, &error);
+            let list = |error| Failure::io("list the folder", &folder, &error);
             for entry in fs::read_dir(&folder).map_err(list)? {
                 let entry = entry.map_err(list)?;
                 let name = entry.file_name();
@@ -254,9 +255,8 @@ impl Found<'_> {
             files.push(self.pin(&shard)?);
         }
         if self.template.reads_signatures() && !is_url(file) {
-            let beside = ["minisig", "sig"].map(|ending| file.with_added_extension(ending));
-            for signature in beside.iter().filter(|signature| signature.is_file()) {
-                files.push(Pinned::option(&text(signature)?)?);
+            for signature in signature_places(file).filter(|signature| signature.is_file()) {
+                files.push(Pinned::option(&text(&signature)?)?);
             }
         }
         self.push(Input { input: text(file)?, path: path.to_owned(), files })
@@ -268,7 +268,7 @@ impl Found<'_> {
         let mut folders = vec![folder.to_owned()];
         let mut is_selected = self.includes(path);
         while let Some(inner) = folders.pop() {
-            let list = |error| Failure::io("list", &inner, &error);
+            let list = |error| Failure::io("list the folder", &inner, &error);
             for entry in fs::read_dir(&inner).map_err(list)? {
                 let file = entry.map_err(list)?.path();
                 let name = file.file_name().unwrap_or_default().to_string_lossy();

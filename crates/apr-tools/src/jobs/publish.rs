@@ -106,22 +106,22 @@ impl Move<'_> {
             Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {
                 if !self.is_placed()? {
                     output::check_file(&self.to, overwrite)?;
-                    return Err(Failure::io("put in place", &self.to, &error));
+                    return Err(Failure::io("put the output in place", &self.to, &error));
                 }
             }
             Err(error) if overwrite == Overwrite::Replace => {
-                return Err(Failure::io("put in place", &self.to, &error));
+                return Err(Failure::io("put the output in place", &self.to, &error));
             }
             // A file system without links.
             Err(_) => {
                 output::check_file(&self.to, overwrite)?;
                 fs::rename(&self.from, &self.to)
-                    .map_err(|error| Failure::io("put in place", &self.to, &error))?;
+                    .map_err(|error| Failure::io("put the output in place", &self.to, &error))?;
             }
         }
         match fs::remove_file(&self.from) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(Failure::io("remove", &self.from, &error))
+                Err(Failure::io("remove it", &self.from, &error))
             }
             _ => Ok(()),
         }

@@ -199,7 +199,7 @@ impl Store {
 /// If it cannot be removed.
 pub(super) fn remove(folder: &Path) -> Result<(), Failure> {
     match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::io("remove", folder, &error)),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::io("remove it", folder, &error)),
         _ => Ok(()),
     }
 }

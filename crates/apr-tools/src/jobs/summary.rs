@@ -129,7 +129,9 @@ impl<'a> Summary<'a> {
     pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
         let mut text = Vec::new();
         match path.extension().is_some_and(|ending| ending == "json") {
-            true => report::write(&mut text, self).map_err(|error| Failure::io("write", path, &error))?,
+            true => {
+                report::write(&mut text, self).map_err(|error| Failure::io("write the file", path, &error))?
+            }
             false => text.extend(self.csv().into_bytes()),
         }
         output::write_file(path, &text, Overwrite::Replace)

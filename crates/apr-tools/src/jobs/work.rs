@@ -161,7 +161,9 @@ fn moved(own: &Path, folder: &Path) -> Result<Vec<OutputFile>, Failure> {
     let mut outputs = Vec::with_capacity(below.files.len());
     for file in below.files {
         let path = file.strip_prefix(own).unwrap_or(&file).to_owned();
-        let bytes = fs::metadata(&file).map_err(|error| Failure::io("look at", &file, &error))?.len();
+        let bytes = fs::metadata(&file)
+            .map_err(|error| Failure::io("get the attributes of the file", &file, &error))?
+            .len();
         let sha256 = hex_sha256(&file, |_| {})?;
         let to = all.join(&path);
         if to.symlink_metadata().is_ok() {
@@ -170,7 +172,7 @@ fn moved(own: &Path, folder: &Path) -> Result<Vec<OutputFile>, Failure> {
         }
         let parent = to.parent().unwrap_or(&all);
         fs::create_dir_all(parent).map_err(|error| Failure::io("create the folder", parent, &error))?;
-        fs::rename(&file, &to).map_err(|error| Failure::io("move", &file, &error))?;
+        fs::rename(&file, &to).map_err(|error| Failure::io("move it", &file, &error))?;
         let path = text(&path)?;
         let path = if cfg!(windows) { path.replace('\\', "/") } else { path };
         outputs.push(OutputFile { path, bytes, sha256 });

@@ -90,7 +90,7 @@ pub(crate) fn check(url: &Path, overwrite: Overwrite) -> Result<(), Failure> {
 /// The failure of a write to an object.
 pub(crate) fn failure(url: &Path, error: &io::Error) -> Failure {
     let inner = error.get_ref().and_then(|inner| apr_remote::remote_error(inner));
-    inner.map_or_else(|| Failure::io("write", url, error), |error| Failure::of(error).in_file(url))
+    inner.map_or_else(|| Failure::io("write the file", url, error), |error| Failure::of(error).in_file(url))
 }
 
 /// The objects below the prefix that a URL names, by their paths there; `None` if it names something else.

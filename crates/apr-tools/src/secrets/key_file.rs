@@ -89,5 +89,5 @@ pub(super) fn refuse_exposed(file: &File, path: &Path) -> Result<(), Failure> {
 }
 
 fn inspected(file: &File, path: &Path) -> Result<Metadata, Failure> {
-    file.metadata().map_err(|error| Failure::io("inspect", path, &error))
+    file.metadata().map_err(|error| Failure::io("get the attributes of the file", path, &error))
 }

@@ -208,7 +208,8 @@ impl Content {
 
 /// Standard input.
 fn piped(path: &Path) -> Result<Content, Failure> {
-    let content = Content::of(Box::new(io::stdin())).map_err(|error| Failure::io("read", path, &error))?;
+    let content =
+        Content::of(Box::new(io::stdin())).map_err(|error| Failure::io("read the file", path, &error))?;
     let Content::Text(text) = &content else { return Ok(content) };
     // Read from the end, or in two passes.
     let magics = [
@@ -233,7 +234,7 @@ fn opened(path: &Path) -> Result<Content, Failure> {
     })?;
     let len = regular.len();
     let mut file = regular.into_file();
-    let failed = |error: io::Error| Failure::io("read", path, &error);
+    let failed = |error: io::Error| Failure::io("read the file", path, &error);
     let kind = foreign::of_open(&mut file, len).map_err(failed)?;
     file.seek(SeekFrom::Start(0)).map_err(failed)?;
     match kind.and_then(FileKind::foreign) {

@@ -61,7 +61,7 @@ pub(super) fn tell(
         let again = loaded.try_predict(&table.x)?;
         let same = again.iter().map(f32::to_bits).eq(predictions.iter().map(f32::to_bits));
         expect(loaded == *model && same, "the model loaded from an .apr file differs")?;
-        let len = path.metadata().map_err(|error| Failure::io("read", &path, &error))?.len();
+        let len = path.metadata().map_err(|error| Failure::io("read the file", &path, &error))?.len();
         bytes.push(len);
         for step in steps.iter_mut().rev().take(2) {
             step.bytes = Some(len);
@@ -72,7 +72,7 @@ pub(super) fn tell(
     let info = timed(steps, "inspect it", || inspect_with(&plain, Checksum::Skip, &Rules::STRICT.apr))?;
 
     let path = folder.join(DAMAGED);
-    let good = fs::read(&plain).map_err(|error| Failure::io("read", &plain, &error))?;
+    let good = fs::read(&plain).map_err(|error| Failure::io("read the file", &plain, &error))?;
     // The last byte of the payload precedes the four bytes of the checksum.
     write(&path, &flipped(&good, good.len() - 5))?;
     let Err(refusal) = load::<LinearRegression>(&path, ModelType::LinearRegression) else {

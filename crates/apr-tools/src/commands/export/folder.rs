@@ -117,7 +117,7 @@ fn check_folder(path: &Path, overwrite: Overwrite) -> Result<(), Failure> {
     if !found.is_dir() {
         return Err(Failure::new(CODE_OUTPUT_KIND, "the output exists and is not a folder").in_file(path));
     }
-    let mut entries = fs::read_dir(path).map_err(|error| Failure::io("list", path, &error))?;
+    let mut entries = fs::read_dir(path).map_err(|error| Failure::io("list the folder", path, &error))?;
     match overwrite {
         Overwrite::Refuse if entries.next().is_some() => {
             Err(Failure::new(CODE_OUTPUT_EXISTS, "the output exists and is not empty")
@@ -275,7 +275,7 @@ impl NewFolder<'_> {
 
     /// Files in the folder that a conversion would read and that are not new.
     fn stale(&self, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-        let failed = |error: io::Error| Failure::io("list", folder, &error);
+        let failed = |error: io::Error| Failure::io("list the folder", folder, &error);
         let mut stale = Vec::new();
         for entry in fs::read_dir(folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;

@@ -78,7 +78,7 @@ impl<'f> Folder<'f> {
             present.push(copy);
         }
         fs::create_dir_all(self.path.join(PARTS))
-            .map_err(|error| Failure::io("create", self.path, &error))?;
+            .map_err(|error| Failure::io("create the file", self.path, &error))?;
         let arrived = self.parts().filter_map(|part| Some(part.metadata().ok()?.len())).sum();
         let missing = missing.saturating_sub(arrived);
         match durable_file::available_space(self.path) {
@@ -173,7 +173,7 @@ impl<'f> Folder<'f> {
             return Ok(copied);
         }
         check_file(&path, self.overwrite)?;
-        let failed = |error: io::Error| Failure::io("write", &path, &error);
+        let failed = |error: io::Error| Failure::io("write the file", &path, &error);
         part.file.sync_all().map_err(failed)?;
         let folder = path.parent().unwrap_or(self.path);
         fs::create_dir_all(folder).map_err(failed)?;
@@ -246,7 +246,7 @@ impl Part {
         let identity = format!("{}\n{version}\n{}", wanted.path, file.total_len());
         let name = base16ct::lower::encode_string(&Sha256::digest(identity)[..16]);
         let path = folder.join(PARTS).join(name);
-        let failed = |error: io::Error| Failure::io("write", &path, &error);
+        let failed = |error: io::Error| Failure::io("write the file", &path, &error);
         if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
             return Err(Failure::new(CODE_USAGE, "it is not a regular file").in_file(&path));
         }
@@ -278,7 +278,7 @@ impl Part {
     }
 
     fn truncate(&mut self, len: u64) -> Result<(), Failure> {
-        self.file.set_len(len).map_err(|error| Failure::io("write", &self.path, &error))?;
+        self.file.set_len(len).map_err(|error| Failure::io("write the file", &self.path, &error))?;
         self.len = len;
         Ok(())
     }
@@ -291,7 +291,7 @@ impl Part {
         connections: usize,
         progress: &mut Progress,
     ) -> Result<Copied, Failure> {
-        let failed = |error: io::Error| Failure::io("write", &self.path, &error);
+        let failed = |error: io::Error| Failure::io("write the file", &self.path, &error);
         let mut hash = Sha256::new();
         let mut piece = vec![0; PIECE_LEN];
         let mut begin = (&self.file).take(self.len);

@@ -212,7 +212,7 @@ fn read_rows(path: &Path, dialect: &Dialect) -> Result<(&'static str, Vec<u8>), 
     }
     let mut rows = Vec::new();
     let read = std::io::stdin().lock().take(ROWS_MAX + 1).read_to_end(&mut rows);
-    read.map_err(|error| Failure::io("read", path, &error))?;
+    read.map_err(|error| Failure::io("read the file", path, &error))?;
     if rows.len() as u64 > ROWS_MAX {
         return Err(Failure::new(CODE_USAGE, "the rows have more than 1 GiB, the most that is sent"));
     }

@@ -29,7 +29,7 @@ pub(super) fn load(path: &Path, password: &KeyPasswordArgs) -> Result<(Private, 
     let (file, signature) = (beside(".pub"), beside(".pub.minisig"));
     let mut private = Private::new(secret)?;
     let is_signed = Path::new(&signature).try_exists();
-    if is_signed.map_err(|error| Failure::io("read", Path::new(&signature), &error))? {
+    if is_signed.map_err(|error| Failure::io("read the file", Path::new(&signature), &error))? {
         let text = |name: &OsString| {
             let bytes = durable_file::read(Path::new(name), MAX_LEN)?;
             let not_text = |_| Failure::new(CODE_INFERENCE_KEY, "this is no text").in_file(Path::new(name));

@@ -217,7 +217,7 @@ fn listed(path: &Path) -> Result<Vec<String>, Failure> {
     let mut folders = vec![String::new()];
     while let Some(below) = folders.pop() {
         let folder = path.join(&below);
-        let failed = |error| Failure::io("list", &folder, &error);
+        let failed = |error| Failure::io("list the folder", &folder, &error);
         for entry in fs::read_dir(&folder).map_err(failed)? {
             let Ok(file_name) = entry.map_err(failed)?.file_name().into_string() else { continue };
             let name = format!("{below}{file_name}");
