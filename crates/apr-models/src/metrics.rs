@@ -158,10 +158,13 @@ impl ClassificationScorer {
         let count = |expected: usize, found: usize| -> u64 {
             self.confusion.get(expected * n_classes + found).copied().unwrap_or_default()
         };
+        // A class that is neither expected nor found has no score, and does not lower the mean.
+        let mut n_occurring = 0_usize;
         let class = |class: usize| {
             let right = count(class, class);
             let of_it: u64 = (0..n_classes).map(|found| count(class, found)).sum();
             let as_it: u64 = (0..n_classes).map(|expected| count(expected, class)).sum();
+            n_occurring += usize::from(of_it + as_it > 0);
             ClassMetrics {
                 n_samples: of_it,
                 precision: share(right, as_it),
@@ -170,10 +173,6 @@ impl ClassificationScorer {
             }
         };
         let classes: Vec<ClassMetrics> = (0..n_classes).map(class).collect();
-        // A class that is neither expected nor found has no score, and does not lower the mean.
-        let occurs =
-            |class: &usize| (0..n_classes).any(|other| count(*class, other) + count(other, *class) > 0);
-        let n_occurring = (0..n_classes).filter(occurs).count();
         let right = (0..n_classes).map(|class| count(class, class)).sum();
         let has_losses = self.given == Given::Probabilities && n_samples > 0;
         ClassificationMetrics {

@@ -193,15 +193,13 @@ impl Model {
             (_, Some(n_inputs)) => format!("rows of {n_inputs} numbers"),
             (_, None) => "rows of any number of numbers".to_owned(),
         };
-        let names = |model: &'_ Self| model.features.as_ref().map(|features| features.names().to_vec());
-        let rows = match (names(self), names(other)) {
-            (Some(own), Some(others)) => {
-                match own.iter().zip(&others).enumerate().find(|(_, (own, other))| own != other) {
-                    Some((place, (name, _))) => format!("{rows}, feature {place} called `{}`", cut(name)),
-                    None => rows,
-                }
-            }
-            _ => rows,
+        let differing = self.features.as_ref().zip(other.features.as_ref()).and_then(|(own, others)| {
+            let pairs = own.names().iter().zip(others.names());
+            pairs.enumerate().find(|(_, (own, other))| own != other)
+        });
+        let rows = match differing {
+            Some((place, (name, _))) => format!("{rows}, feature {place} called `{}`", cut(name)),
+            None => rows,
         };
         let columns: Vec<String> = self.with_names().take(SHOWN).map(|column| column.to_string()).collect();
         match columns.is_empty() {
