@@ -130,7 +130,8 @@ impl<'a> Summary<'a> {
         let mut text = Vec::new();
         match path.extension().is_some_and(|ending| ending == "json") {
             true => {
-                report::write(&mut text, self).map_err(|error| Failure::io("write the file", path, &error))?
+                report::write(&mut text, self)
+                    .map_err(|error| Failure::io("write the file", path, &error))?;
             }
             false => text.extend(self.csv().into_bytes()),
         }
