@@ -2,21 +2,23 @@
 //!
 //! For each such crate a small static library is generated that has its own panic handler and allocator and calls the
 //! crate. If a dependency links `std`, the compiler finds two panic handlers: error E0152. The same library with the
-//! crate's feature `std`, if it has one, must fail with that error, otherwise the check would prove nothing. Then all libraries
-//! are built together for targets without an operating system.
+//! crate's feature `std` must fail with that error, otherwise the check would prove nothing. All libraries are checked together,
+//! for the host and for targets without an operating system; those of the crates named are checked one by one, for the host.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::firmware::{TARGET as MICROCONTROLLER, has_target};
-use crate::parallel::side_by_side;
 use crate::process::{capture, cargo, display};
 use crate::task::{Failure, Outcome, Session};
 use crate::workspace::Workspace;
 
-/// Targets without an operating system: a 32-bit microcontroller, x86-64 with soft floats, WebAssembly.
-const BARE_TARGETS: [&str; 3] = [MICROCONTROLLER, "x86_64-unknown-none", "wasm32-unknown-unknown"];
+/// Targets without an operating system: a 32-bit microcontroller, WebAssembly, x86-64 with soft floats.
+const BARE_TARGETS: [&str; 3] = [MICROCONTROLLER, "wasm32-unknown-unknown", SOFT_FLOATS];
+
+/// Code is generated for this one: the compiler refuses some only then. What `firmware` and `wasm` build covers the others.
+const SOFT_FLOATS: &str = "x86_64-unknown-none";
 
 /// Flags for the crates of ciphers on the target with soft floats: no vector registers, for which the compiler cannot generate
 /// code there.
@@ -71,29 +73,26 @@ struct Promise {
     call: &'static str,
 }
 
-/// Builds the libraries, for the host and for the bare targets; those of the crates named in `args` for the host only.
+/// Checks the libraries together; those of the crates named in `args` one by one, for the host only.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     if let Some(unknown) = args.iter().find(|name| CRATES.iter().all(|promise| promise.name != *name)) {
         return Err(Failure::Usage(format!("`{unknown}` is no crate without std")));
     }
-    let workspace = Workspace::load(session, "Cargo.toml")?;
-    let folder = workspace.target_dir.join("nostd");
-    let is_chosen = |promise: &&Promise| args.is_empty() || args.iter().any(|name| name == promise.name);
-    let chosen: Vec<&Promise> = CRATES.iter().filter(is_chosen).collect();
-    // Workers have folders of their own: a build locks its folder.
-    let checked = side_by_side(&chosen, |worker, promise| {
-        on_host(session, &folder.join(format!("host-{worker}")), promise)
-    });
-    checked.into_iter().collect::<Result<(), Failure>>()?;
-    if args.is_empty() { bare(session, &folder) } else { Ok(()) }
+    let folder = Workspace::load(session, "Cargo.toml")?.target_dir.join("nostd");
+    if args.is_empty() {
+        return all(session, &folder);
+    }
+    for promise in CRATES.iter().filter(|promise| args.iter().any(|name| name == promise.name)) {
+        let probe = probe(session, &folder, promise, promise.features, OF_ITS_OWN)?;
+        build(&mut command(session, "check", &folder, &probe))?;
+        println!("nostd: {} is without std on the host", promise.name);
+        with_std(session, &folder, promise)?;
+    }
+    Ok(())
 }
 
-/// Whether a crate is without std, and found out where it is not.
-fn on_host(session: &Session, folder: &Path, promise: &Promise) -> Outcome {
-    let without = probe(session, folder, promise, promise.features, OF_ITS_OWN)?;
-    build(&mut command(session, "check", folder, &without))?;
-    println!("nostd: {} is without std on the host", promise.name);
-
+/// Whether std would be found in the library of a crate that can have it.
+fn with_std(session: &Session, folder: &Path, promise: &Promise) -> Outcome {
     if !has_std_feature(session, promise)? {
         return Ok(());
     }
@@ -113,28 +112,34 @@ fn has_std_feature(session: &Session, promise: &Promise) -> Result<bool, Failure
     Ok(manifest.lines().any(|line| line.starts_with("std = ")))
 }
 
-/// Builds all libraries for all bare targets at once, so that shared dependencies are compiled once per target.
-fn bare(session: &mut Session, folder: &Path) -> Outcome {
-    let (here, missing): (Vec<_>, Vec<_>) =
-        BARE_TARGETS.iter().copied().partition(|target| has_target(session, target));
-    for target in missing {
-        session.skip(format!("nostd on {target}"), format!("needs `rustup target add {target}`"));
-    }
-    if here.is_empty() {
-        return Ok(());
-    }
-    let together = folder.join("bare");
+/// Checks all libraries for the host and for all bare targets at once, so that shared dependencies are compiled once per target.
+fn all(session: &mut Session, folder: &Path) -> Outcome {
+    let together = folder.join("together");
     for promise in &CRATES {
         probe(session, &together, promise, promise.features, "")?;
     }
     write(&together.join("Cargo.toml"), &format!("{OF_ITS_OWN}resolver = \"3\"\nmembers = [\"*\"]\n"))?;
     lock(session, &together)?;
-    let mut command = command(session, "build", folder, &together);
-    command.env(SOFT.0, SOFT.1);
-    for target in &here {
-        command.args(["--target", target]);
+    build(&mut command(session, "check", folder, &together))?;
+    println!("nostd: all {} are without std on the host", CRATES.len());
+    with_std(session, folder, &CRATES[0])?;
+
+    let (here, missing): (Vec<_>, Vec<_>) =
+        BARE_TARGETS.iter().copied().partition(|target| has_target(session, target));
+    for target in missing {
+        session.skip(format!("nostd on {target}"), format!("needs `rustup target add {target}`"));
     }
-    build(&mut command)?;
+    let (generated, checked): (Vec<&str>, Vec<&str>) =
+        here.iter().partition(|target| **target == SOFT_FLOATS);
+    for (what, targets) in [("check", checked), ("build", generated)] {
+        if targets.is_empty() {
+            continue;
+        }
+        let mut command = command(session, what, folder, &together);
+        command.env(SOFT.0, SOFT.1);
+        command.args(targets.iter().flat_map(|target| ["--target", target]));
+        build(&mut command)?;
+    }
     here.iter().for_each(|target| println!("nostd: all {} build for {target}", CRATES.len()));
     Ok(())
 }
