@@ -259,6 +259,9 @@ impl Files<'_> {
             self.unopened(path, "nested too deep");
             return Ok(Format::Other);
         }
+        // What a file is depends on who reads it: HDF5 may begin behind a first block of any kind, and messages and settings have room for the
+        // first bytes of other formats.
+        self.whole(source, path, start)?;
         if let Some(compression) = Compression::of(start) {
             self.compressed(source, path, compression, origin, depth)?;
             return Ok(Format::Compressed);
@@ -274,8 +277,8 @@ impl Files<'_> {
         // Frames that zstd and lz4 skip, or a pickle that begins as one.
         if matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]) {
             self.unopened(path, "compressed with zstd or lz4");
-            let found = self.other(source, path, origin, start)?;
-            return Ok(if found == Format::Other { Format::Compressed } else { found });
+            let is_pickle = self.maybe_stream(source, path, origin, start)?;
+            return Ok(if is_pickle { Format::Pickle } else { Format::Compressed });
         }
         let archive = match Archive::open(source, &zip_core::Limits::DEFAULT) {
             Ok(archive) => Some(archive),
@@ -295,6 +298,8 @@ impl Files<'_> {
             self.array(source, path)?;
         }
         if is_tar(start) {
+            // The name of the first member may be the beginning of a pickle.
+            self.maybe_stream(source, path, origin, start)?;
             self.tar(source, path, depth)?;
             // An archive in its last member: Python's `zipfile` opens that as if the file were one.
             if let Some((archive, _)) = &archive {
@@ -305,7 +310,7 @@ impl Files<'_> {
         if let Some((archive, findings)) = archive {
             // What is before the archive may be loaded, too.
             if !start.starts_with(b"PK") {
-                self.other(source, path, origin, start)?;
+                self.maybe_stream(source, path, origin, start)?;
             }
             for finding in findings {
                 let member = finding.entry.and_then(|idx| archive.entries().get(idx)).map_or("", Entry::name);
@@ -316,17 +321,12 @@ impl Files<'_> {
         if is_array {
             return Ok(Format::Numpy);
         }
-        self.other(source, path, origin, start)
+        let is_pickle = self.maybe_stream(source, path, origin, start)?;
+        Ok(if is_pickle { Format::Pickle } else { Format::Other })
     }
 
-    /// A file that is not recognized by its first bytes alone.
-    fn other(
-        &mut self,
-        source: &dyn ReadAt,
-        path: &str,
-        origin: Origin,
-        start: &[u8],
-    ) -> Result<Format, Error> {
+    /// What readers find that do not look at the first bytes alone: settings, Keras models, TensorFlow graphs.
+    fn whole(&mut self, source: &dyn ReadAt, path: &str, start: &[u8]) -> Result<(), Error> {
         let kept = self.options.kept;
         let mut found = settings::scan(source, start, kept)?;
         if keras::is_hdf5(source)? {
@@ -336,8 +336,7 @@ impl Files<'_> {
         for (offset, problem) in found {
             self.remark(path, offset, problem);
         }
-        let is_pickle = self.maybe_stream(source, path, origin, start)?;
-        Ok(if is_pickle { Format::Pickle } else { Format::Other })
+        Ok(())
     }
 
     fn array(&mut self, source: &dyn ReadAt, path: &str) -> Result<(), Error> {

@@ -229,7 +229,7 @@ fn files_whose_loaders_ran_code_are_not_safe() {
             n_files += 1;
         }
     }
-    assert_eq!(n_files, 17);
+    assert_eq!(n_files, 20);
 }
 
 #[test]
@@ -246,5 +246,28 @@ fn white_space_and_frames_that_are_skipped_hide_nothing() {
         let bytes = [&[kind, b'*', b'M', 0x18][..], b"\n0", PAYLOAD].concat();
         let expected = if kind == b'V' { Verdict::Dangerous } else { Verdict::Suspicious };
         assert!(judged(&bytes).1 >= expected, "{kind}");
+    }
+}
+
+#[test]
+fn keras_models_behind_other_formats_are_found() {
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../conformance/vectors/import/keras/lambda.h5");
+    let model = std::fs::read(model).expect("a vector");
+    // Readers of HDF5 look at 0, 512, 1024 and so on.
+    let behind = |front: &[u8], at: usize| {
+        let padding = vec![0; at.checked_sub(front.len()).expect("a short front")];
+        [front, &padding, &model].concat()
+    };
+    let array = [b"\x93NUMPY\x01\0\x76\0".as_slice(), &[b' '; 118]].concat();
+    let packed = zip("archive/data/0", &behind(&[], 512 - 44));
+    for (name, file) in [
+        ("an array", behind(&array, 512)),
+        ("an array, far", behind(&array, 4096)),
+        ("gzip", behind(b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0", 512)),
+        ("a tar archive", behind(&tar("a", b""), 2048)),
+        ("a storage of an archive", packed),
+    ] {
+        assert!(file.windows(model.len()).any(|found| found == model), "{name}");
+        assert_ne!(judged(&file).1, Verdict::Safe, "{name}");
     }
 }
