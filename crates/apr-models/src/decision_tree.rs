@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use apr_container::{PayloadLayout, PayloadReader, PayloadWriter};
 
@@ -49,6 +50,7 @@ pub struct DecisionTreeClassifier {
     tree: Option<Tree>,
     max_depth: Option<usize>,
     n_features: Option<usize>,
+    trained: Trained,
 }
 
 /// Decision tree regressor: as [`DecisionTreeClassifier`], each leaf has a value.
@@ -58,12 +60,27 @@ pub struct DecisionTreeRegressor {
     max_depth: Option<usize>,
     min_samples_split: usize,
     min_samples_leaf: usize,
+    trained: Trained,
+}
+
+/// What files do not hold of a training: models are equal whatever it is.
+#[derive(Clone, Debug, Default)]
+struct Trained {
+    /// The importances of the features where samples had different weights, of which a tree knows only the number.
+    importances: Option<Vec<f64>>,
+}
+
+impl PartialEq for Trained {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
 }
 
 /// Unfitted: it has no tree.
 impl Default for DecisionTreeRegressor {
     fn default() -> Self {
-        Self { tree: None, max_depth: None, min_samples_split: 2, min_samples_leaf: 1 }
+        let trained = Trained::default();
+        Self { tree: None, max_depth: None, min_samples_split: 2, min_samples_leaf: 1, trained }
     }
 }
 
@@ -77,7 +94,7 @@ impl DecisionTreeClassifier {
     pub fn from_parts(nodes: &[TreeNode<usize>], n_features: usize) -> Result<Self, Error> {
         let tree = Tree::from_nodes(nodes)?;
         check_features(&tree, n_features)?;
-        Ok(Self { tree: Some(tree), max_depth: None, n_features: Some(n_features) })
+        Ok(Self { tree: Some(tree), n_features: Some(n_features), ..Self::default() })
     }
 
     /// Sets the maximum depth of training.
@@ -260,7 +277,7 @@ impl ForestTree for DecisionTreeClassifier {
         let n_features = tensors.optional(&named(prefix, "n_features"), Tensors::count)?;
         n_features.map_or(Ok(()), |n_features| check_features(&tree, n_features))?;
         let max_depth = tensors.optional_count(&named(prefix, "max_depth"))?;
-        Ok(Self { tree: Some(tree), max_depth, n_features })
+        Ok(Self { tree: Some(tree), max_depth, n_features, ..Self::default() })
     }
 
     fn is_part(name: &str) -> bool {
@@ -302,6 +319,7 @@ impl ForestTree for DecisionTreeRegressor {
             max_depth: tensors.optional_count(&named(prefix, "max_depth"))?,
             min_samples_split: tensors.count(&named(prefix, "min_samples_split"))?,
             min_samples_leaf: tensors.count(&named(prefix, "min_samples_leaf"))?,
+            trained: Trained::default(),
         })
     }
 
@@ -350,7 +368,7 @@ impl DecisionTreeClassifier {
         if let (Some(tree), Some(n_features)) = (&tree, n_features) {
             check_features(tree, n_features)?;
         }
-        Ok(Self { tree, max_depth, n_features })
+        Ok(Self { tree, max_depth, n_features, ..Self::default() })
     }
 }
 
@@ -381,6 +399,7 @@ impl DecisionTreeRegressor {
             max_depth: fields.optional_usize(),
             min_samples_split: fields.usize(),
             min_samples_leaf: fields.usize(),
+            trained: Trained::default(),
         })
     }
 

@@ -59,6 +59,8 @@ pub(crate) struct Region {
     rows: Range<usize>,
     /// The sums of the criterion over the rows.
     pub(crate) sums: Vec<f64>,
+    /// Their weight.
+    weight: f64,
 }
 
 impl Grown {
@@ -87,19 +89,31 @@ impl Grown {
         Tree::from_nodes(&nodes.collect::<Vec<_>>())
     }
 
-    /// Adds the decrease of the impurity at each split, weighted by its samples, to that of its feature.
+    /// Adds the decrease of the impurity at each split, by the weights of the samples, to that of its feature.
     pub(crate) fn add_importances(&self, importances: &mut [f64]) {
-        add_importances(&self.nodes, importances);
+        add_importances(&self.nodes, |node| self.regions.get(node).map(|region| region.weight), importances);
+    }
+
+    /// The share of each of `n_features` in these decreases.
+    pub(crate) fn importances(&self, n_features: usize) -> Vec<f64> {
+        let mut importances = alloc::vec![0.0; n_features];
+        self.add_importances(&mut importances);
+        normalize(&mut importances);
+        importances
     }
 }
 
-/// Adds the decrease of the impurity at each split, weighted by its samples, to that of its feature.
-pub(crate) fn add_importances<L>(nodes: &[TreeNode<L>], importances: &mut [f64]) {
-    let weighted = |node: usize| {
-        nodes.get(node).map_or(0.0, |node| {
+/// Adds the decrease of the impurity at each split, by the `weight` of each node, else by its samples, to that of its feature.
+pub(crate) fn add_importances<L>(
+    nodes: &[TreeNode<L>],
+    weight: impl Fn(usize) -> Option<f64>,
+    importances: &mut [f64],
+) {
+    let weighted = |idx: usize| {
+        nodes.get(idx).map_or(0.0, |node| {
             let (TreeNode::Split { n_samples, impurity, .. } | TreeNode::Leaf { n_samples, impurity, .. }) =
                 node;
-            *n_samples as f64 * f64::from(*impurity)
+            weight(idx).unwrap_or(*n_samples as f64) * f64::from(*impurity)
         })
     };
     for (idx, node) in nodes.iter().enumerate() {
@@ -250,7 +264,8 @@ impl<'t, I: Copy + Sync> Grower<'t, I> {
             };
             self.finder.find(criterion, &task, (self.max_features, self.order), rng)
         });
-        grown.regions.push(Region { rows, sums });
+        let weight = criterion.weight(&sums);
+        grown.regions.push(Region { rows, sums, weight });
         match split.flatten() {
             Some(split) => Some(Pending { node, depth, split, histogram }),
             None => {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::checks;
 use crate::classes::{Classes, largest};
-use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor};
+use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, Trained};
 use crate::error::{Error, ErrorKind};
 use crate::grow::bins::{Binned, MAX_BINS};
 use crate::grow::criterion::{Gini, Variance};
@@ -179,19 +179,27 @@ impl DecisionTreeClassifier {
         let rows = samples::weighted_rows(&targets.weights);
         let mut grower = Grower::new(&table, limits, table.n_features(), FeatureOrder::Table, &Alone);
         let grown = grower.grow(&targets.criterion(Vec::new()), rows, &mut Rng::new(0));
-        Ok(Self::of_tree(targets.tree(grown)?, options.max_depth, x.n_cols()))
+        Self::of_grown(grown, &targets, options.max_depth, x.n_cols())
     }
 
-    /// A grown tree.
-    pub(crate) const fn of_tree(tree: Tree, max_depth: Option<usize>, n_features: usize) -> Self {
-        Self { tree: Some(tree), max_depth, n_features: Some(n_features) }
+    pub(crate) fn of_grown(
+        grown: Grown,
+        targets: &ClassTargets,
+        max_depth: Option<usize>,
+        n_features: usize,
+    ) -> Result<Self, Error> {
+        let trained = Trained::of(&grown, &targets.weights, n_features);
+        Ok(Self { tree: Some(targets.tree(grown)?), max_depth, n_features: Some(n_features), trained })
     }
 
     /// How much of the decrease of the impurity is due to each feature, weighted by the samples at the splits: `[n_features]`,
-    /// of sum 1, or all 0 without a split. Of impurities and numbers of samples as stored; weights of samples count only
-    /// through the impurities.
+    /// of sum 1, or all 0 without a split. Files hold impurities and numbers of samples: of a tree that was read, weights of
+    /// samples count only through the impurities.
     #[must_use]
     pub fn feature_importances(&self) -> Vec<f64> {
+        if let Some(importances) = &self.trained.importances {
+            return importances.clone();
+        }
         let tested = self.tree.as_ref().map_or(0, Tree::n_features);
         importances::<usize>(self.tree.as_ref(), self.n_features.unwrap_or(tested))
     }
@@ -235,27 +243,45 @@ impl DecisionTreeRegressor {
         let rows = samples::weighted_rows(&targets.weights);
         let mut grower = Grower::new(&table, limits, table.n_features(), FeatureOrder::Table, &Alone);
         let grown = grower.grow(&targets.criterion(Vec::new()), rows, &mut Rng::new(0));
-        Ok(Self::of_tree(targets.tree(grown)?, options))
+        Self::of_grown(grown, &targets, options, x.n_cols())
     }
 
-    /// A grown tree.
-    pub(crate) fn of_tree(tree: Tree, options: &TreeOptions) -> Self {
+    pub(crate) fn of_grown(
+        grown: Grown,
+        targets: &ValueTargets,
+        options: &TreeOptions,
+        n_features: usize,
+    ) -> Result<Self, Error> {
         let &TreeOptions { max_depth, min_samples_split, min_samples_leaf, .. } = options;
-        Self { tree: Some(tree), max_depth, min_samples_split, min_samples_leaf }
+        let trained = Trained::of(&grown, &targets.weights, n_features);
+        Ok(Self { tree: Some(targets.tree(grown)?), max_depth, min_samples_split, min_samples_leaf, trained })
     }
 
     /// As [`DecisionTreeClassifier::feature_importances`], for the first `n_features` features: such trees do not store how
     /// many there are.
     #[must_use]
     pub fn feature_importances(&self, n_features: usize) -> Vec<f64> {
+        if let Some(importances) = &self.trained.importances {
+            let all = importances.iter().copied().chain(core::iter::repeat(0.0));
+            return all.take(n_features).collect();
+        }
         importances::<f32>(self.tree.as_ref(), n_features)
+    }
+}
+
+impl Trained {
+    fn of(grown: &Grown, weights: &[f64], n_features: usize) -> Self {
+        let mut counted = weights.iter().filter(|weight| **weight > 0.0);
+        let first = counted.next();
+        let is_weighted = counted.any(|weight| Some(weight) != first);
+        Self { importances: is_weighted.then(|| grown.importances(n_features)) }
     }
 }
 
 fn importances<L: Leaf>(tree: Option<&Tree>, n_features: usize) -> Vec<f64> {
     let nodes: Vec<TreeNode<L>> = tree.iter().flat_map(|tree| tree.iter()).collect();
     let mut importances = vec![0.0; n_features];
-    add_importances(&nodes, &mut importances);
+    add_importances(&nodes, |_| None, &mut importances);
     normalize(&mut importances);
     importances
 }

@@ -17,6 +17,8 @@ pub(crate) trait Criterion: Sync {
     fn score(&self, cell: &[f64]) -> f64;
     /// The sum of the scores of two cells: `left`, and what it lacks of `total`. Not a number if one has no weight.
     fn score_of_sides(&self, left: &[f64], total: &[f64]) -> f64;
+    /// The weight of the rows of a cell.
+    fn weight(&self, cell: &[f64]) -> f64;
     /// Impurity of the rows, which add up to `cell`.
     fn impurity(&self, items: &[Self::Item], cell: &[f64]) -> f64;
     /// Whether nothing tells the rows apart.
@@ -82,6 +84,10 @@ impl Criterion for Gini<'_> {
         left_squares / left_weight + right_squares / right_weight
     }
 
+    fn weight(&self, cell: &[f64]) -> f64 {
+        cell[1..].iter().sum()
+    }
+
     fn impurity(&self, _items: &[OfClass], cell: &[f64]) -> f64 {
         let weight: f64 = cell[1..].iter().sum();
         let squares: f64 = cell[1..].iter().map(|&of_class| (of_class / weight) * (of_class / weight)).sum();
@@ -144,6 +150,10 @@ impl Criterion for Variance<'_> {
             }
             _ => 0.0,
         }
+    }
+
+    fn weight(&self, cell: &[f64]) -> f64 {
+        cell[1]
     }
 
     fn impurity(&self, items: &[OfValue], cell: &[f64]) -> f64 {

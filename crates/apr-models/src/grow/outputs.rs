@@ -73,6 +73,10 @@ impl Criterion for Outputs {
         left_squares / left[0] + right_squares / (total[0] - left[0])
     }
 
+    fn weight(&self, cell: &[f64]) -> f64 {
+        cell[0]
+    }
+
     fn impurity(&self, rows: &[u32], cell: &[f64]) -> f64 {
         let [count, sums @ ..] = cell else { return 0.0 };
         let apart = |row: u32| -> f64 {

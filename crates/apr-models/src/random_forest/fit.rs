@@ -170,7 +170,7 @@ impl RandomForestClassifier {
             (x, &targets.weights),
             (options, MaxFeatures::Sqrt),
             |draws| targets.criterion(draws),
-            |grown| Ok(DecisionTreeClassifier::of_tree(targets.tree(grown)?, max_depth, x.n_cols())),
+            |grown| DecisionTreeClassifier::of_grown(grown, &targets, max_depth, x.n_cols()),
         )?;
         Ok(Self(Forest::from_trees(trees)?).with_training(max_depth, Some(options.seed)))
     }
@@ -227,7 +227,7 @@ impl RandomForestRegressor {
             (x, &targets.weights),
             (options, MaxFeatures::All),
             |draws| targets.criterion(draws),
-            |grown| Ok(DecisionTreeRegressor::of_tree(targets.tree(grown)?, &options.tree)),
+            |grown| DecisionTreeRegressor::of_grown(grown, &targets, &options.tree, x.n_cols()),
         )?;
         Ok(Self(Forest::from_trees(trees)?).with_training(options.tree.max_depth, Some(options.seed)))
     }

@@ -1,8 +1,9 @@
 //! Weights of classes and samples in trainings, and samples that are hard to learn from.
 
 use apr_models::{
-    Activation, ClassWeight, ErrorKind, KernelSvmOptions, LinearSvmOptions, LogisticRegression, Matrix,
-    NeuralSequential, SoftmaxOptions, Svm, SvmKernel,
+    Activation, ClassWeight, DecisionTreeClassifier, DecisionTreeRegressor, ErrorKind, KernelSvmOptions,
+    LinearSvmOptions, LogisticRegression, Matrix, NeuralSequential, SoftmaxOptions, Svm, SvmKernel,
+    TreeOptions, Vector,
 };
 use proptest::prelude::*;
 
@@ -177,4 +178,26 @@ proptest! {
         }
         prop_assert!(softmax().0.classes(&x).unwrap().iter().all(|label| y.contains(label)));
     }
+}
+
+#[test]
+fn weights_count_in_importances_as_rows_do() {
+    let (x, y, weights) = overlapping();
+    let (repeated_x, repeated_y) = repeated(&x, &y, &weights);
+    let values = |classes: &[usize]| Vector::from_vec(classes.iter().map(|&class| class as f32).collect());
+    let options = TreeOptions { max_depth: Some(3), ..TreeOptions::default() };
+    let close = |weighted: &[f64], repeated: &[f64]| {
+        let apart = weighted.iter().zip(repeated).map(|(one, other)| (one - other).abs()).fold(0.0, f64::max);
+        assert!(weighted.len() == 4 && apart < 1e-6, "{weighted:?} {repeated:?}");
+    };
+    let tree = DecisionTreeClassifier::fit_weighted(&x, &y, &weights, &options).unwrap();
+    let same = DecisionTreeClassifier::fit(&repeated_x, &repeated_y, &options).unwrap();
+    close(&tree.feature_importances(), &same.feature_importances());
+    let plain = DecisionTreeClassifier::fit(&x, &y, &options).unwrap();
+    assert_ne!(tree.feature_importances(), plain.feature_importances());
+
+    let tree = DecisionTreeRegressor::fit_weighted(&x, &values(&y), &weights, &options).unwrap();
+    let same = DecisionTreeRegressor::fit(&repeated_x, &values(&repeated_y), &options).unwrap();
+    close(&tree.feature_importances(4), &same.feature_importances(4));
+    assert_eq!(tree.feature_importances(5).len(), 5);
 }
