@@ -4,7 +4,7 @@ use alloc::string::String;
 
 const DOWNLOAD: &str =
     "the file is damaged or cut short: fetch it again and compare its SHA-256 with the publisher's";
-const EXCLUDE: &str = "leave the tensor out (`--exclude NAME`; `exclude` in Python), or save it in another form with the program that wrote the file";
+const EXCLUDE: &str = "leave the tensor out (`apr convert --exclude NAME`; `exclude` in Python), or save it in another form with the program that wrote the file";
 
 located_error::errors! {
     /// Why a file, or one of its tensors, cannot be read. Offsets count from the start of the file.
@@ -41,7 +41,7 @@ located_error::errors! {
             problem: &'static str,
         } = "ft-view" (Invalid), "invalid view: {problem}" => DOWNLOAD;
         /// Two tensors have the same name once the parts of nested names are joined.
-        DuplicateName {} = "ft-duplicate-name" (Invalid), "two tensors have this name" => "choose one part of the file (`--key NAME`; `key` in Python)";
+        DuplicateName {} = "ft-duplicate-name" (Invalid), "two tensors have this name" => "choose one part of the file (`apr convert --key NAME`; `key` in Python)";
         /// The nested object that was asked for is not in the file.
         NoKey {
             /// The keys there are.

@@ -42,8 +42,8 @@ pub(super) fn read(file: &dyn ReadAt, options: &Options) -> Result<Model, Error>
         .filter(|root| (root.is_empty() || root.ends_with('/')) && !root.starts_with("__MACOSX/"));
     let root = match (roots.next(), roots.next()) {
         (Some(root), None) => root,
-        (Some(_), Some(_)) => return Err(Error::malformed("the archive has two pickles of tensors")),
-        (None, _) => return Err(Error::malformed("the archive has no pickle of tensors")),
+        (Some(_), Some(_)) => return Err(Error::unsupported("an archive with two pickles of tensors")),
+        (None, _) => return Err(no_pickle(&archive)),
     };
     let is_script = member(&format!("{root}constants.pkl")).is_some();
     let mut model = Model::new(if is_script { Format::TorchScript } else { Format::Torch });
@@ -57,9 +57,7 @@ pub(super) fn read(file: &dyn ReadAt, options: &Options) -> Result<Model, Error>
             _ => return Err(Error::malformed("an unknown byte order")),
         },
     };
-    let Some(entry) = member(&format!("{root}data.pkl")) else {
-        return Err(Error::malformed("the archive has no pickle of tensors"));
-    };
+    let Some(entry) = member(&format!("{root}data.pkl")) else { return Err(no_pickle(&archive)) };
     let storages = Members {
         archive: &archive,
         members: &members,
@@ -82,6 +80,16 @@ pub(super) fn read(file: &dyn ReadAt, options: &Options) -> Result<Model, Error>
         tensors(source, &storages, options, &mut model).map_err(|error| error.of(subject()))?;
     }
     Ok(model)
+}
+
+/// Of an archive without `data.pkl`.
+fn no_pickle(archive: &Archive<&dyn ReadAt>) -> Error {
+    let is_package = archive.entries().iter().any(|entry| entry.name().ends_with(".data/extern_modules"));
+    Error::unsupported(if is_package {
+        "a package of `torch.package`, which holds modules as code,"
+    } else {
+        "an archive without a pickle of tensors"
+    })
 }
 
 fn tensors(
