@@ -259,8 +259,8 @@ impl Files<'_> {
             self.unopened(path, "nested too deep");
             return Ok(Format::Other);
         }
-        // What a file is depends on who reads it: HDF5 may begin behind a first block of any kind, and messages and settings have room for the
-        // first bytes of other formats.
+        // What a file is depends on who reads it: HDF5 may begin behind a first block of any kind, and messages and settings may begin with
+        // the first bytes of other formats.
         self.whole(source, path, start)?;
         if let Some(compression) = Compression::of(start) {
             self.compressed(source, path, compression, origin, depth)?;
