@@ -96,13 +96,14 @@ pub(crate) fn keep(failure: Failure) -> Status {
         help: terminated(failure.help),
         offset: failure.offset.unwrap_or(u64::MAX),
     };
-    LAST.with(|slot| *slot.borrow_mut() = Some(Box::new(last)));
+    // A thread that ends has no last error any more, while destructors of its other variables may still call.
+    let _ = LAST.try_with(|slot| *slot.borrow_mut() = Some(Box::new(last)));
     status
 }
 
 /// Runs `read` on the last error of this thread, if there was one.
 pub(crate) fn with_last<T>(read: impl FnOnce(&Last) -> T) -> Option<T> {
-    LAST.with(|slot| slot.borrow().as_deref().map(read))
+    LAST.try_with(|slot| slot.borrow().as_deref().map(read)).ok().flatten()
 }
 
 /// The text with a zero byte at its end; one inside it becomes a replacement character.
