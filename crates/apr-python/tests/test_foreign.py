@@ -304,6 +304,8 @@ def test_a_conversion_follows_its_options(tmp_path):
     with pytest.raises(apr.AprError, match="sparse") as caught:
         apr.convert(SPARSE, path)
     assert caught.value.name == "s" and not path.exists()
+    with pytest.raises(ValueError, match="the key 'd=e' has an `=`"):
+        apr.convert(SPARSE, path, rename={"d=e": "x"})
     apr.convert(SPARSE, path, exclude=["s"], rename={"d": "x"}, set={"licence": "MIT"})
     assert list(apr.open(path)) == ["x"] and apr.open(path).metadata() == {"format": "pt", "licence": "MIT"}
     before = path.read_bytes()

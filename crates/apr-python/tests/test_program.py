@@ -73,6 +73,19 @@ def test_version_is_that_of_the_package():
     assert (ran.returncode, ran.stdout.decode()) == (0, f"apr {apr.__version__}\n")
 
 
+def test_modules_of_the_working_directory_do_not_run(tmp_path):
+    here, script = tmp_path / "repository", tmp_path / "elsewhere" / "script.py"
+    here.mkdir()
+    script.parent.mkdir()
+    for name in ("json", "sys", "subprocess", "apr", "encodings"):
+        (here / f"{name}.py").write_text("open('ran', 'w')")
+    script.write_text("import sys, apr; apr.convert(sys.argv[1], 'out.safetensors')")
+    source = VECTORS / "gguf/files/tiny_llama_f32.gguf"
+    ran = subprocess.run([sys.executable, script, source], cwd=here, capture_output=True, timeout=120)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert (here / "out.safetensors").is_file() and not (here / "ran").exists()
+
+
 @pytest.mark.parametrize("name", ["tensors_align32.gguf", "tiny_llama_Q8_0.gguf"])
 def test_files_are_inspected(name):
     ran = program(str(VECTORS / "gguf/files" / name))

@@ -58,6 +58,10 @@ def _words(option: str, value: object) -> list[str]:
         case True:
             return [option]
         case Mapping():
+            # The program takes what is before the first `=` for the key.
+            odd = next((key for key in value if "=" in str(key)), None)
+            if odd is not None:
+                raise ValueError(f"{option.removeprefix('--')}: the key {odd!r} has an `=`, which the program cannot be given")
             return [f"{option}={key}={item}" for key, item in value.items()]
         case Iterable() if not isinstance(value, str):
             return [f"{option}={item}" for item in value]
@@ -69,10 +73,11 @@ def _answer(args: Sequence[str]) -> tuple[int, str]:
     """Exit code and JSON of a command of the program. As a process of its own, it can be interrupted."""
     if not sys.executable:
         raise OSError("sys.executable is empty: there is no interpreter to run the program in")
-    # It imports what this process would: without the path, `-c` would begin to look in the working directory. Its arguments are not
-    # on the command line, which every user of the machine can see: the query of a URL may be a signature.
+    # It imports what this process would: `-c` looks in the working directory first, where a downloaded `json.py` may be, so nothing but
+    # what is compiled in is imported before the path is set. Its arguments are not on the command line, which every user of the machine
+    # can see: the query of a URL may be a signature.
     code = (
-        f"import json, sys; sys.path[:] = {[*map(str, sys.path)]}; sys.argv[1:] = json.load(sys.stdin.buffer); "
+        f"import sys; sys.path[:] = {[*map(str, sys.path)]}; import json; sys.argv[1:] = json.load(sys.stdin.buffer); "
         "from apr.__main__ import main; main()"
     )
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
