@@ -513,10 +513,9 @@ class Group:
         return [_ranks.from_bytes(self.shared[rank]) for rank in (0, 1)]
 
     def agree(self, failed: bool) -> bool:
-        if self.rank == 0:
-            self.shared["failed"] = failed
+        self.shared["failed", self.rank] = failed
         self.shared["barrier"].wait(10)
-        found = self.shared["failed"]
+        found = self.shared["failed", 0] or self.shared["failed", 1]
         self.shared["barrier"].wait(10)
         return found
 
@@ -605,7 +604,7 @@ def test_an_error_of_rank_0_ends_the_others_too(tmp_path, two_ranks):
 
         first, second = two_ranks(save)
         assert isinstance(first, error)
-        assert isinstance(second, RuntimeError) and "rank 0 could not save the checkpoint of step 1" in str(second)
+        assert isinstance(second, RuntimeError) and "another process could not save the checkpoint of step 1" in str(second)
 
     def late(rank: int) -> None:
         checkpoints = apr.Checkpoints(tmp_path)
@@ -614,6 +613,17 @@ def test_an_error_of_rank_0_ends_the_others_too(tmp_path, two_ranks):
 
     first, second = two_ranks(late)
     assert isinstance(first, OSError) and "earlier checkpoint" in str(second)
+
+
+def test_an_error_of_another_rank_ends_all(tmp_path, two_ranks):
+    def save(rank: int) -> None:
+        parts = {"generators": {"a": object()}} if rank == 1 else {}
+        apr.Checkpoints(tmp_path).save(1, {"w": np.ones(1)}, **parts)
+
+    first, second = two_ranks(save)
+    assert isinstance(first, RuntimeError) and "another process could not save the checkpoint of step 1" in str(first)
+    assert isinstance(second, TypeError)
+    assert apr.Checkpoints(tmp_path).steps() == []
 
 
 def test_other_ranks_may_skip(tmp_path, two_ranks):

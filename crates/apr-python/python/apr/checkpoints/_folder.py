@@ -107,7 +107,7 @@ class Checkpoints:
             SafetensorError: tensors or state cannot be written in this form.
             ValueError, TypeError: something cannot be saved, such as a model that is sharded over processes; the text says what to do.
             OSError: the folder cannot be written, or the step exists. Nothing is left behind.
-            RuntimeError: rank 0 could not save; its own error says why.
+            RuntimeError: another process could not save; its own error says why.
         """
         if other_ranks not in ("wait", "skip"):
             raise ValueError(f"other_ranks is 'wait' or 'skip', not {other_ranks!r}")
@@ -261,15 +261,15 @@ class Checkpoints:
 
 @contextmanager
 def _shared_errors(group: Ranks | None, what: str) -> Iterator[None]:
-    """An error of rank 0 is raised by every process, or the others would wait for it."""
+    """An error of one process is raised by every one, or the others would wait for it."""
     failed = True
     try:
         yield
         failed = False
     finally:
-        rank_0_failed = group is not None and group.agree(failed)
-    if rank_0_failed:
-        raise RuntimeError(f"rank 0 could not save {what}: its own error says why")
+        one_failed = group is not None and group.agree(failed)
+    if one_failed:
+        raise RuntimeError(f"another process could not save {what}: its own error says why")
 
 
 def _rules(keep_last: int, keep_best: str | Iterable[str], keep_every: int) -> tuple[int, list[str], int]:

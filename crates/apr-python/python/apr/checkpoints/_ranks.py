@@ -48,10 +48,10 @@ class Ranks:
         return [from_bytes(bytearray(text)) for text in texts]
 
     def agree(self, failed: bool) -> bool:
-        """Whether rank 0 has failed, on every process. Every one has to call it."""
+        """Whether a process has failed, on every process. Every one has to call it."""
         torch = sys.modules["torch"]
         outcome = torch.tensor([int(failed)], dtype=torch.int64, device=self._device())
-        self._distributed.broadcast(outcome, src=0)
+        self._distributed.all_reduce(outcome, op=self._distributed.ReduceOp.MAX)
         return bool(outcome.item())
 
 
