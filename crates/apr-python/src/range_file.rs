@@ -116,7 +116,7 @@ impl RangeFile {
         let kind = kind.map_err(|error| raise(&error))?;
         let (name, folder) = (file.url().to_string().into(), Folder::of(client, &file));
         Ok(Self {
-            source: Arc::new(Waiting(file)),
+            source: Arc::new(Waiting::new(file)),
             name,
             kind,
             folder: Arc::new(Siblings::Remote(Arc::new(folder))),
@@ -168,7 +168,7 @@ impl Siblings {
             Self::Remote(folder) => {
                 let (folder, name) = (Arc::clone(folder), name.to_owned());
                 let file = elsewhere(move || folder.file(&name))??;
-                return Ok(Arc::new(Waiting(file)));
+                return Ok(Arc::new(Waiting::new(file)));
             }
             Self::Object(object, known) => (object, known),
         };

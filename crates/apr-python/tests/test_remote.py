@@ -369,6 +369,27 @@ def test_ctrl_c_ends_a_wait(site):
     assert child.returncode == -signal.SIGINT and b"KeyboardInterrupt" in error
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_forked_process_has_to_open_it_again(site):
+    url = site.url("/m.safetensors")
+    program = (
+        "import os, sys, apr.safetensors as s\n"
+        "f = s.safe_open(sys.argv[1], 'np')\n"
+        "first = f['b'].sum()\n"
+        "if (child := os.fork()) == 0:\n"
+        "    try:\n"
+        "        f['b']\n"
+        "    except OSError as error:\n"
+        "        print(error, flush=True)\n"
+        "    assert s.safe_open(sys.argv[1], 'np')['b'].sum() == first\n"
+        "    os._exit(0)\n"
+        "assert os.waitpid(child, 0)[1] == 0 and f['b'].sum() == first\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program, url], capture_output=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    assert b"open it again" in ran.stdout
+
+
 def test_other_threads_run_while_one_waits(site):
     answer = threading.Event()
 

@@ -4,10 +4,12 @@ use alloc::sync::Arc;
 use core::ops::Range;
 use core::time::Duration;
 use std::io;
+use std::process;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 
 use apr_remote::RemoteFile;
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use read_at::{ReadAt, check_range};
 
@@ -20,23 +22,38 @@ const PIECE_LEN: usize = 8 << 20;
 
 /// A remote file whose requests are sent by a thread of their own, because the system ends no wait for the network when a signal arrives.
 ///
-/// The thread of a read that was ended stops after the piece that it reads.
+/// The thread of a read that was ended stops after the piece that it reads. A process that was forked has neither the threads that read
+/// ahead nor connections of its own: there, reads are refused.
 #[derive(Debug)]
-pub(super) struct Waiting(pub(super) Arc<RemoteFile>);
+pub(super) struct Waiting {
+    file: Arc<RemoteFile>,
+    /// Number of the process that opened it.
+    process: u32,
+}
+
+impl Waiting {
+    pub(super) fn new(file: Arc<RemoteFile>) -> Self {
+        Self { file, process: process::id() }
+    }
+}
 
 impl ReadAt for Waiting {
     fn total_len(&self) -> u64 {
-        self.0.total_len()
+        self.file.total_len()
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
         check_range(offset, out.len(), self.total_len())?;
-        if self.0.read_held(offset, out) {
+        if self.process != process::id() {
+            let what = "a remote file cannot be read in a forked process: open it again there";
+            return Err(read_at::Error::from_source(PyOSError::new_err(what)));
+        }
+        if self.file.read_held(offset, out) {
             return Ok(());
         }
         // Of equal length: a short one at the end would be read further than is asked for.
         let piece_len = out.len().div_ceil(out.len().div_ceil(PIECE_LEN));
-        let file = Arc::clone(&self.0);
+        let file = Arc::clone(&self.file);
         let lens: Vec<usize> = out.chunks(piece_len).map(<[u8]>::len).collect();
         if lens.len() > 1 {
             file.will_read(offset..offset + out.len() as u64);
@@ -63,7 +80,9 @@ impl ReadAt for Waiting {
     }
 
     fn will_read(&self, range: Range<u64>) {
-        self.0.will_read(range);
+        if self.process == process::id() {
+            self.file.will_read(range);
+        }
     }
 }
 
