@@ -349,3 +349,12 @@ def test_numbers_that_a_type_cannot_hold_are_refused(tmp_path, kind: str, array:
     assert caught.value.code == "q-scale-too-large" and not (tmp_path / "a.gguf").exists()
     gguf.save(tmp_path / "b.gguf", {"a": np.float64([1, np.inf])}, types="F32")
     assert np.isinf(gguf.open(tmp_path / "b.gguf")["a"].array()[1])
+
+
+@pytest.mark.parametrize("value", [1e300, [0.0, -1e39]])
+def test_finite_numbers_do_not_become_infinite(tmp_path, value):
+    path = tmp_path / "m.gguf"
+    with pytest.raises(ValueError, match="beyond the range of 32-bit floats"):
+        gguf.save(path, {}, metadata={"x": value})
+    gguf.save(path, {}, metadata={"x": float("inf"), "y": value}, metadata_types={"y": "array[f64]" if isinstance(value, list) else "f64"})
+    assert gguf.open(path).metadata["x"] == float("inf")

@@ -179,3 +179,8 @@ def test_spark_with_a_worker_that_is_killed(model: Path, tmp_path: Path, monkeyp
         assert all(twice.map(lambda task: apr.jobs.run_task(plan, task)["done"]).collect())
     apr.jobs.finish(plan, verify=True)
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+
+
+def test_no_tries_at_all_are_refused(tmp_path: Path):
+    with ThreadPoolExecutor() as executor, pytest.raises(ValueError, match="tries is 1 or more"):
+        apr.jobs.run(tmp_path / "job.json", executor, tries=0)

@@ -115,9 +115,12 @@ def run(plan: str | os.PathLike[str], executor: Executor, *, tries: int = 3, pau
         pause: seconds before the second try; twice as many before each later one.
 
     Raises:
+        ValueError: `tries` is less than 1.
         BrokenExecutor: the executor takes no more tasks.
         Exception: the first failure of a task after the last try, or the first that another try would not change.
     """
+    if tries < 1:
+        raise ValueError(f"tries is 1 or more, not {tries}")
     for left in reversed(range(tries)):
         futures = submit(plan, executor)
         failures = [failure for future in futures.values() if (failure := future.exception()) is not None]

@@ -2,7 +2,7 @@
 
 use gguf_core::{Error, GgufBuilder, Header, Number, Text, Value, ValueType};
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -51,7 +51,7 @@ pub(super) fn put(
         ValueType::I32 => to.number::<i32>(),
         ValueType::U64 => to.number::<u64>(),
         ValueType::I64 => to.number::<i64>(),
-        ValueType::F32 => to.number::<f32>(),
+        ValueType::F32 => to.floats(),
         ValueType::F64 => to.number::<f64>(),
         ValueType::Bool => to.number::<bool>(),
         ValueType::Text => to.text(),
@@ -90,28 +90,48 @@ impl<'py> Place<'_, 'py> {
         T: Number + FromPyObjectOwned<'py>,
     {
         if self.is_array {
-            let numbers: Vec<T> = self.each()?;
+            let numbers: Vec<T> = self.each(|value| self.one(value))?;
             return Ok(self.builder.set_numbers(self.key, &numbers));
         }
         let number: T = self.one(self.value)?;
         Ok(self.builder.set(self.key, number.value()))
     }
 
+    /// Numbers of 32 bits; finite ones that would become infinite are refused.
+    fn floats(self) -> PyResult<Result<(), Error>> {
+        let float = |value: &Bound<'py, PyAny>| {
+            let wide: f64 = self.one(value)?;
+            let narrow = wide as f32;
+            if narrow.is_infinite() && wide.is_finite() {
+                let cause =
+                    PyOverflowError::new_err(format!("{wide:e} is beyond the range of 32-bit floats"));
+                return Err(self.refused(value, cause));
+            }
+            Ok(narrow)
+        };
+        if self.is_array {
+            let numbers = self.each(float)?;
+            return Ok(self.builder.set_numbers(self.key, &numbers));
+        }
+        let number = float(self.value)?;
+        Ok(self.builder.set(self.key, number.value()))
+    }
+
     fn text(self) -> PyResult<Result<(), Error>> {
         if self.is_array {
-            let texts: Vec<String> = self.each()?;
+            let texts: Vec<String> = self.each(|value| self.one(value))?;
             return Ok(self.builder.set_texts(self.key, texts.iter().map(String::as_str)));
         }
         let text: String = self.one(self.value)?;
         Ok(self.builder.set(self.key, Value::Text(Text::from(text.as_str()))))
     }
 
-    fn each<T: FromPyObjectOwned<'py>>(&self) -> PyResult<Vec<T>> {
+    fn each<T>(&self, one: impl Fn(&Bound<'py, PyAny>) -> PyResult<T>) -> PyResult<Vec<T>> {
         if self.value.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err(format!("key {:?}: a str is no {}", self.key, self.kind)));
         }
         let elements = self.value.try_iter().map_err(|error| self.refused(self.value, error))?;
-        elements.map(|element| self.one(&element?)).collect()
+        elements.map(|element| one(&element?)).collect()
     }
 
     fn one<T: FromPyObjectOwned<'py>>(&self, value: &Bound<'py, PyAny>) -> PyResult<T> {

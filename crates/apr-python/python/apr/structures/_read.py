@@ -7,6 +7,7 @@ import dataclasses
 import enum
 import re
 import sys
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -155,9 +156,14 @@ class Reader(Walk):
         if key not in self._made:
             if len(self._made) == _MAX_CLASSES:
                 raise self.error(f"more than {_MAX_CLASSES} classes that were not registered", "ss-nodes")
-            # The class of an object is not for a file to change.
+            # The class of an object is not for a file to change. Python takes names that normalize to the same for one.
             bad = next(
-                (field for field in fields if field.startswith("__") or not field.isidentifier()), None
+                (
+                    field
+                    for field in fields
+                    if field.startswith("__") or not field.isidentifier() or unicodedata.normalize("NFKC", field) != field
+                ),
+                None,
             )
             if bad is not None:
                 raise self.error(f"{bad[:256]!r} cannot be a field of a {kind}", "ss-type")
