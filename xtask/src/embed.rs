@@ -2,6 +2,7 @@
 //! predictions.
 
 mod size;
+mod target;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,10 +51,10 @@ const SERVED: &str = "network.apr";
 
 /// Generates the projects, and holds them to rustfmt, clippy and their own tests; with `size`, measures some.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
-    if let Some((word, rest)) = args.split_first()
-        && word == "size"
-    {
-        return size::run(session, rest);
+    if let Some((word, rest)) = args.split_first() {
+        if word == "size" {
+            return size::run(session, rest);
+        }
     }
     without_arguments("embed", args)?;
     let apr = build_apr(session)?;
@@ -122,7 +123,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
 
 /// Trains, quantizes and collects models.
 fn models_in(session: &Session, apr: &Path, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let mut models = train(session, apr, folder)?;
+    let mut models = train(session, apr, folder, &TRAINED)?;
     let (network, quantized) = (folder.join("network.apr"), folder.join("quantized.apr"));
     let mut quantize = command(session, apr, &["-q", "quantize", "--type", "q8_0"]);
     stdout_of(quantize.arg(network).arg("-o").arg(&quantized))?;
@@ -131,26 +132,36 @@ fn models_in(session: &Session, apr: &Path, folder: &Path) -> Result<Vec<PathBuf
     Ok(models)
 }
 
-/// Trains those of [`TRAINED`].
-fn train(session: &Session, apr: &Path, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+/// Trains some of [`TRAINED`].
+fn train(
+    session: &Session,
+    apr: &Path,
+    folder: &Path,
+    trained: &[(&str, &[&str])],
+) -> Result<Vec<PathBuf>, Failure> {
     write(&folder.join("table.csv"), TABLE)?;
     write(&folder.join("texts.txt"), TEXTS)?;
     let mut models = Vec::new();
-    for (name, words) in TRAINED {
+    for (name, words) in trained {
         let path = folder.join(name).with_extension("apr");
         let mut train = command(session, apr, &["-q", "train"]);
-        stdout_of(train.args(words).arg("-o").arg(&path).current_dir(folder))?;
+        stdout_of(train.args(*words).arg("-o").arg(&path).current_dir(folder))?;
         models.push(path);
     }
     Ok(models)
 }
 
-/// The key inside a signed model, in PEM: 32 bytes before the checksum (RFC 8410 specifies their prefix).
-fn public_key(model: &Path) -> Result<String, Failure> {
+/// The key inside a signed model: 32 bytes before the checksum.
+fn public_key_bytes(model: &Path) -> Result<[u8; 32], Failure> {
     let bytes = fs::read(model).map_err(|error| format!("{}: {error}", model.display()))?;
-    let key =
-        bytes.len().checked_sub(36).and_then(|at| bytes.get(at..at + 32)).ok_or("a model without a key")?;
-    let der = [b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00", key].concat();
+    let key = bytes.len().checked_sub(36).and_then(|at| bytes[at..].first_chunk());
+    Ok(*key.ok_or("a model without a key")?)
+}
+
+/// The same in PEM: RFC 8410 specifies its prefix.
+fn public_key(model: &Path) -> Result<String, Failure> {
+    let key = public_key_bytes(model)?;
+    let der = [b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00".as_slice(), &key].concat();
     Ok(format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", base64(&der)))
 }
 

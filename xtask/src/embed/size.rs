@@ -1,18 +1,16 @@
-//! `embed size`: sizes of programs of `apr embed` by model, feature and target.
+//! `embed size`: sizes of programs of `apr embed` by model, feature and target, and their predictions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::target::{Target, installed};
 use super::{SIGNED, TRAINED, empty, public_key, train, write};
-use crate::process::{announce, cargo, command, stdout_of};
+use crate::process::{command, stdout_of};
 use crate::task::{Failure, Outcome, Session};
 use crate::workspace::{Workspace, build_apr};
 
 /// The table that `apr size` prints, from the root of the project.
 const TABLE: &str = "crates/apr-tools/src/commands/size/measured.txt";
-
-/// Targets of the programs; the column of a target that is not installed is omitted.
-const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "x86_64-unknown-linux-musl"];
 
 /// One model of every type with separate code, except for those of [`TRAINED`].
 const VECTORS: [&str; 9] = [
@@ -42,43 +40,29 @@ struct Program {
     options: Vec<String>,
 }
 
-/// Builds the programs, prints what each takes, and with `--write` puts that where `apr size` has it from.
-pub(super) fn run(session: &Session, args: &[String]) -> Outcome {
-    let is_written = match args {
-        [] => false,
-        [word] if word == "--write" => true,
-        _ => return Err(Failure::Usage("`embed size` takes --write or nothing".to_owned())),
+/// Builds the programs, prints what each takes, compares their predictions with the recorded ones, and with `--write` puts the sizes where
+/// `apr size` has them from.
+pub(super) fn run(session: &mut Session, args: &[String]) -> Outcome {
+    let (is_written, only) = match args {
+        [] => (false, None),
+        [word] if word == "--write" => (true, None),
+        [word] if !word.starts_with('-') => (false, Some(word.as_str())),
+        _ => return Err(Failure::Usage("`embed size` takes --write, a target, or nothing".to_owned())),
     };
+    let targets = installed(session, only)?;
     let apr = build_apr(session)?;
     let folder = empty(session.scratch("embed-size"))?;
     let (models, projects) = (empty(folder.join("models"))?, empty(folder.join("projects"))?);
     let target_dir = Workspace::load(session, "Cargo.toml")?.target_dir.join("embed-size");
-    let installed = stdout_of(&mut command(session, "rustc", &["--print", "sysroot"]))?;
-    let libraries = Path::new(installed.trim()).join("lib/rustlib");
-    let targets: Vec<&str> =
-        TARGETS.into_iter().filter(|target| libraries.join(target).join("lib").is_dir()).collect();
     let compiler = stdout_of(&mut command(session, "rustc", &["--version"]))?;
 
+    let triples: Vec<&str> = targets.iter().map(|target| target.triple).collect();
     let mut table = format!(
         "# Bytes of programs of `apr embed`: stripped, without their model's file. Written by `cargo xtask embed size --write`.\n\
          compiler {compiler}targets {}\n# model form signature program for, then a column for each target\n",
-        targets.join(" ")
+        triples.join(" ")
     );
-    let built = |project: &Path, name: &str, model_len: u64| -> Result<String, Failure> {
-        let mut cells = String::new();
-        for target in &targets {
-            let args = ["build", "--release", "--quiet", "--offline", "--target", target];
-            let mut build = cargo(session, &args);
-            build.current_dir(project).env("CARGO_TARGET_DIR", &target_dir);
-            announce(&build);
-            stdout_of(&mut build)?;
-            let program = target_dir.join(target).join("release").join(name);
-            let len = length(&program)?;
-            let code = len.checked_sub(model_len).ok_or("a program shorter than its model")?;
-            cells += &format!(" {code}");
-        }
-        Ok(cells)
-    };
+    let mut compared = vec![0; targets.len()];
     for (number, program) in programs(session, &apr, &models)?.iter().enumerate() {
         let (name, project) = (format!("p{number}"), projects.join(format!("p{number}")));
         let mut embed = command(session, &apr, &["embed", "--json", "--name", &name]);
@@ -97,15 +81,32 @@ pub(super) fn run(session: &Session, args: &[String]) -> Outcome {
             if has("speed") { "speed" } else { "size" },
         );
         let model_len = length(&program.model)?;
-        let row = row + &built(&project, &name, model_len)? + "\n";
+        let mut cells = String::new();
+        for (target, compared) in targets.iter().zip(&mut compared) {
+            let program = target.build(session, &project, &target_dir, &name, &[])?;
+            let code = length(&program)?.checked_sub(model_len).ok_or("a program shorter than its model")?;
+            cells += &format!(" {code}");
+            *compared += usize::from(predicts_as_recorded(session, target, &program, &project)?);
+        }
+        let row = row + &cells + "\n";
         print!("{row}");
         table += &row;
         // The same project without anything in it.
         if number == 0 {
             write(&project.join("src/main.rs"), "fn main() {}\n")?;
-            let row = "nothing - - - size".to_owned() + &built(&project, &name, 0)? + "\n";
+            let mut row = "nothing - - - size".to_owned();
+            for target in &targets {
+                row += &format!(" {}", length(&target.build(session, &project, &target_dir, &name, &[])?)?);
+            }
+            row += "\n";
             print!("{row}");
             table += &row;
+        }
+    }
+    for (target, compared) in targets.iter().zip(compared) {
+        match compared {
+            0 => session.skip(format!("predictions on {}", target.triple), "needs its emulator"),
+            _ => println!("{}: the predictions of {compared} programs are the recorded ones", target.triple),
         }
     }
     if is_written {
@@ -116,7 +117,7 @@ pub(super) fn run(session: &Session, args: &[String]) -> Outcome {
 
 /// Every type of model, then one with each feature, then some with several.
 fn programs(session: &Session, apr: &Path, folder: &Path) -> Result<Vec<Program>, Failure> {
-    let trained = train(session, apr, folder)?;
+    let trained = train(session, apr, folder, &TRAINED)?;
     let sources = trained.into_iter().chain(VECTORS.iter().map(|vector| session.root().join(vector)));
     let converted = |source: &Path, name: &str, form: &'static str, options: &[&str]| {
         let model = folder.join(name);
@@ -156,7 +157,29 @@ fn programs(session: &Session, apr: &Path, folder: &Path) -> Result<Vec<Program>
     Ok(programs)
 }
 
-fn length(path: &Path) -> Result<u64, Failure> {
+/// Whether the program was run on the rows of its project; an error if it does not print the predictions that were recorded. Services, and
+/// models without a known number of columns, have none.
+fn predicts_as_recorded(
+    session: &Session,
+    target: &Target,
+    program: &Path,
+    project: &Path,
+) -> Result<bool, Failure> {
+    let Ok(rows) = fs::File::open(project.join("tests/rows.txt")) else { return Ok(false) };
+    let Some(mut command) = target.runs(session, program) else { return Ok(false) };
+    let recorded = project.join("tests/predictions.txt");
+    let recorded =
+        fs::read_to_string(&recorded).map_err(|error| format!("{}: {error}", recorded.display()))?;
+    let output = command.stdin(rows).output().map_err(|error| format!("{}: {error}", program.display()))?;
+    if !output.status.success() || output.stdout != recorded.as_bytes() {
+        return Err(
+            format!("{}: not the recorded predictions on {}", project.display(), target.triple).into()
+        );
+    }
+    Ok(true)
+}
+
+pub(super) fn length(path: &Path) -> Result<u64, Failure> {
     let metadata = fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(metadata.len())
 }

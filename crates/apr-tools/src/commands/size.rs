@@ -219,20 +219,19 @@ fn table(measured: &Measured<'_>, first: &str) -> Table {
     table
 }
 
-/// The library that a target links: `gnu`, `musl`.
+/// The library that a target links, `gnu` or `musl`; of other processors than x86-64 their name.
 fn short(target: &str) -> &str {
-    target.rsplit('-').next().unwrap_or(target)
+    match target.split_once('-') {
+        Some(("x86_64", rest)) => rest.rsplit('-').next().unwrap_or(rest),
+        Some((processor, _)) => processor,
+        None => target,
+    }
 }
 
 fn print(measured: &Measured<'_>, what: &str, table: &Table, console: &mut Console) -> Result<(), Failure> {
     console.text(|out, style| {
         writeln!(out, "Programs of `apr embed`, {what}.")?;
-        writeln!(
-            out,
-            "Bytes, stripped, by {}, for {}:\n",
-            measured.compiler,
-            measured.targets.join(" and ")
-        )?;
+        writeln!(out, "Bytes, stripped, by {}, for {}:\n", measured.compiler, measured.targets.join(", "))?;
         for (number, line) in table.lines().iter().enumerate() {
             if number == 0 || line == "FEATURE" {
                 writeln!(out, "{}", style.bold(line))?;
