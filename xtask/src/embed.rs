@@ -1,6 +1,7 @@
 //! `embed`: projects of `apr embed` around models of every type build, pass rustfmt and clippy, and give the recorded
 //! predictions.
 
+mod protection;
 mod size;
 mod target;
 
@@ -49,11 +50,13 @@ const SIGNED: &str = "crates/conformance/vectors/apr/a0723_linreg_none_signed.ap
 /// One that is served, of those that are trained: its classes have names.
 const SERVED: &str = "network.apr";
 
-/// Generates the projects, and holds them to rustfmt, clippy and their own tests; with `size`, measures some.
+/// Generates the projects, and holds them to rustfmt, clippy and their own tests; with `size` or `protection`, measures some.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     if let Some((word, rest)) = args.split_first() {
-        if word == "size" {
-            return size::run(session, rest);
+        match word.as_str() {
+            "size" => return size::run(session, rest),
+            "protection" => return protection::run(session, rest),
+            _ => {}
         }
     }
     without_arguments("embed", args)?;

@@ -150,7 +150,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "embed",
         run: embed::run,
-        help: "[size [--write | TARGET]]  projects of `apr embed` around models of every type build, are tidy, and say what was recorded",
+        help: "[size [--write | TARGET] | protection [TARGET]]  projects of `apr embed` around models of every type build, are tidy, and say what was recorded",
     },
     Task {
         name: "python",
