@@ -322,3 +322,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn metadata_become_a_value_and_come_back() {
+    for peer in ALL {
+        let metadata = read(peer.bytes);
+        let value = metadata.to_value().unwrap();
+        assert_eq!(Metadata::from_value(&value).unwrap(), metadata);
+    }
+    assert_eq!(Metadata::from_value(&Value::Nil).unwrap_err().code(), "ac-metadata-type");
+}
+
+#[test]
+#[cfg(feature = "serde_json")]
+fn json_becomes_a_value() {
+    let json = json!({"a": [null, true, -1, u64::MAX, 0.5, "x"], "b": {"c": {}}});
+    assert_eq!(Value::from(json.clone()), from_json(&json));
+}

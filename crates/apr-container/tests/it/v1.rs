@@ -9,8 +9,8 @@ use apr_container::v1::Container;
 use apr_container::{
     Checksum, Compression, DecodePayload, Error, ErrorKind, Expansion, Expect, Limits, ModelType,
     PayloadLayout, PayloadReader, ReadOptions, SaveOptions, Strictness, UncheckedSignature, Warning, inspect,
-    inspect_bytes, inspect_from, inspect_with, load, load_from_bytes, load_from_bytes_with, load_with, save,
-    to_vec, write_to,
+    inspect_bytes, inspect_from, inspect_with, load, load_from, load_from_bytes, load_from_bytes_with,
+    load_with, save, to_vec, write_to,
 };
 use proptest::prelude::*;
 use read_at::ReadAt;
@@ -443,4 +443,82 @@ proptest! {
         }
         fs::remove_file(&path).unwrap();
     }
+}
+
+#[test]
+fn a_source_that_fails_or_ends_early_is_no_damage() {
+    struct Cut<'a> {
+        file: &'a [u8],
+        readable: u64,
+        fails: fn() -> read_at::Error,
+    }
+    impl ReadAt for Cut<'_> {
+        fn total_len(&self) -> u64 {
+            self.file.total_len()
+        }
+
+        fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
+            if offset + out.len() as u64 > self.readable {
+                return Err((self.fails)());
+            }
+            self.file.read_exact_at(offset, out)
+        }
+    }
+    let cases: [(fn() -> read_at::Error, &str); 4] = [
+        (|| read_at::Error::from_source(std::io::Error::from(std::io::ErrorKind::PermissionDenied)), "ac-io"),
+        (
+            || read_at::Error::from_source(std::io::Error::from(std::io::ErrorKind::UnexpectedEof)),
+            "ac-truncated",
+        ),
+        (|| read_at::Error::from_source(core::fmt::Error), "ac-io"),
+        (|| read_at::ErrorKind::OutOfRange { offset: 0, len: 1, available: 0 }.into(), "ac-io"),
+    ];
+    let file = to_vec(&Sample::new(100_000), ModelType::Custom, &options(Compression::None)).unwrap();
+    for (fails, expected) in cases {
+        for readable in [0, 40, 200_000] {
+            let source = Cut { file: &file, readable, fails };
+            let loaded = load_from::<Sample>(&source, ModelType::Custom, ReadOptions::STRICT);
+            assert_eq!(refused(loaded).code(), expected, "{readable}");
+        }
+        let source = Cut { file: &file, readable: 0, fails };
+        assert_eq!(refused(inspect_from(&source, &ReadOptions::STRICT)).code(), expected);
+    }
+}
+
+#[test]
+fn warnings_name_what_was_found() {
+    for (warning, text) in [
+        (Warning::UnknownModelType(ModelType(0x7777)), "0x7777"),
+        (Warning::NewerVersion((1, 9)), "1.9"),
+        (Warning::ReservedInUse, "reserved header bytes"),
+        (Warning::MetadataNotEncrypted, "the metadata are not"),
+        (Warning::SignatureUnchecked, "not verified"),
+        (Warning::UnknownLayout, "layout"),
+        (Warning::Expansion { declared: 900, allowed: 80 }, "900 bytes, loading allows 80"),
+    ] {
+        assert!(warning.to_string().contains(text), "{warning}");
+    }
+}
+
+#[test]
+fn inspection_warns_of_what_compat_tolerates() {
+    let file = to_vec(&Sample::new(10), ModelType::Custom, &options(Compression::None)).unwrap();
+    let of = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut file = file.clone();
+        change(&mut file);
+        reseal(&mut file);
+        let info = inspect_from(&file.as_slice(), &ReadOptions::COMPAT).unwrap();
+        info.warnings().collect::<Vec<_>>()
+    };
+    assert_eq!(of(&|_| {}), []);
+    assert_eq!(of(&|file| file[6..8].fill(0x77)), [Warning::UnknownModelType(ModelType(0x7777))]);
+    assert_eq!(of(&|file| file[5] = 9), [Warning::NewerVersion((1, 9))]);
+    assert_eq!(of(&|file| file[30] = 1), [Warning::ReservedInUse]);
+    assert_eq!(of(&|file| file[21] = 1), [Warning::MetadataNotEncrypted]);
+    let signed = of(&|file| {
+        file[21] = 2;
+        let end = file.len() - 4;
+        file.splice(end..end, [9; 96]);
+    });
+    assert_eq!(signed, [Warning::SignatureUnchecked]);
 }

@@ -1,6 +1,6 @@
 //! Claims that a file cannot keep.
 
-use gguf_core::{Gguf, Header, Limits, Prefix, ReadOptions};
+use gguf_core::{Gguf, GgufBuilder, Header, Limits, Prefix, ReadOptions};
 
 fn file(n_tensors: u64, n_keys: u64, rest: &[u8]) -> Vec<u8> {
     [&b"GGUF\x03\0\0\0"[..], &n_tensors.to_le_bytes(), &n_keys.to_le_bytes(), rest].concat()
@@ -94,4 +94,53 @@ fn a_big_endian_file_of_an_unknown_version_is_none() {
         let file = [&b"GGUF"[..], &version.to_le_bytes(), &[0; 64]].concat();
         assert_eq!(code(&file, &ReadOptions::COMPAT), Err(expected), "{version:#x}");
     }
+}
+
+#[test]
+fn headers_and_keys_without_a_meaning_are_refused() {
+    let (strict, compat) = (ReadOptions::STRICT, ReadOptions::COMPAT);
+    assert_eq!(code(b"GGJT\x03\0\0\0\0\0\0\0", &compat), Err("gg-magic"));
+    let first = [&b"GGUF\x01\0\0\0"[..], &[0; 8]].concat();
+    assert_eq!((code(&first, &strict), code(&first, &compat)), (Err("gg-version-1"), Ok(())));
+
+    let key = [&text(b"k")[..], &[7, 0, 0, 0, 1]].concat();
+    let twice = file(0, 2, &key.repeat(2));
+    assert_eq!(code(&twice, &compat), Err("gg-key-duplicate"));
+
+    let with = |key: &str, id: u32, value: &[u8]| {
+        file(0, 1, &[&text(key.as_bytes())[..], &id.to_le_bytes(), value].concat())
+    };
+    let nested =
+        [&9u32.to_le_bytes()[..], &1u64.to_le_bytes(), &0u32.to_le_bytes(), &1u64.to_le_bytes(), &[7]];
+    for (file, refused, tolerated) in [
+        (with("", 0, &[1]), "gg-key-empty", Ok(())),
+        (with("k", 9, &nested.concat()), "gg-array-nested", Ok(())),
+        (with("k", 13, &[1]), "gg-value-type", Err("gg-value-type")),
+        (with("general.alignment", 4, &[3, 0, 0, 0]), "gg-alignment", Err("gg-alignment")),
+        (with("general.alignment", 5, &[8, 0, 0, 0]), "gg-alignment-type", Err("gg-alignment-type")),
+    ] {
+        assert_eq!((code(&file, &strict), code(&file, &compat)), (Err(refused), tolerated));
+        // What is only tolerated is not written again.
+        if let Ok(gguf) = Gguf::from_bytes_with(&file, &compat) {
+            assert_eq!(GgufBuilder::copy_of(gguf.header()).unwrap_err().code(), refused);
+        }
+    }
+}
+
+#[test]
+fn tensors_that_no_program_can_use_are_refused() {
+    let long = "n".repeat(64);
+    for (name, dims, number, refused) in [
+        (&*long, &[1][..], 0, "gg-name-length"),
+        ("t", &[1; 5], 0, "gg-rank"),
+        ("t", &[1 << 32, 1 << 32], 0, "gg-elements"),
+        ("t", &[32], 4, "gg-type-removed"),
+        ("t", &[32], 9_999, "gg-type-unknown"),
+    ] {
+        let file = file(1, 0, &[&tensor(name, dims, number, 0)[..], &[0; 512]].concat());
+        assert_eq!(code(&file, &ReadOptions::STRICT), Err(refused));
+    }
+    let file = file(1, 0, &[&tensor(&long, &[1], 0, 0)[..], &[0; 512]].concat());
+    let gguf = Gguf::from_bytes_with(&file, &ReadOptions::COMPAT).unwrap();
+    assert_eq!(GgufBuilder::copy_of(gguf.header()).unwrap_err().code(), "gg-name-length");
 }

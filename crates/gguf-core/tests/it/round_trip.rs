@@ -214,3 +214,24 @@ fn data_of_another_length_is_refused() {
         assert!(error.to_string().contains("expected 3 bytes of data"), "{error}");
     }
 }
+
+#[test]
+fn numbers_are_converted_where_they_fit() {
+    let max = u64::MAX;
+    for (value, natural, integer, float) in [
+        (Value::U8(200), Some(200), Some(200), Some(200.0)),
+        (Value::U16(60_000), Some(60_000), Some(60_000), Some(60_000.0)),
+        (Value::U32(7), Some(7), Some(7), Some(7.0)),
+        (Value::U64(max), Some(max), None, Some(max as f64)),
+        (Value::I8(-1), None, Some(-1), Some(-1.0)),
+        (Value::I16(300), Some(300), Some(300), Some(300.0)),
+        (Value::I32(-7), None, Some(-7), Some(-7.0)),
+        (Value::I64(9), Some(9), Some(9), Some(9.0)),
+        (Value::F32(0.5), None, None, Some(0.5)),
+        (Value::F64(0.25), None, None, Some(0.25)),
+        (Value::Bool(true), None, None, None),
+        (Value::from("1"), None, None, None),
+    ] {
+        assert_eq!((value.to_u64(), value.to_i64(), value.to_f64()), (natural, integer, float), "{value:?}");
+    }
+}

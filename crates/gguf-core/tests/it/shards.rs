@@ -121,4 +121,18 @@ fn sets_that_do_not_belong_together_are_refused() {
     assert_eq!(refused(gguf.header(), ShardLimit::Bytes(0)), "gg-shard-size");
     assert_eq!(plan.builder(gguf.header(), 9).unwrap_err().code(), "gg-shard-count");
     assert_eq!(plan.builder(gguf.header(), 2).unwrap_err().code(), "gg-shard-count");
+
+    // All agree on a number of tensors that they do not have.
+    let lying: Vec<Vec<u8>> = shards
+        .iter()
+        .map(|shard| {
+            let gguf = Gguf::from_bytes(shard).unwrap();
+            let mut builder = GgufBuilder::copy_of(gguf.header()).unwrap();
+            builder.set("split.tensors.count", 7i32).unwrap();
+            let data: Vec<&[u8]> =
+                gguf.tensors().iter().map(|info| gguf.tensor_data(info).unwrap()).collect();
+            builder.layout().unwrap().to_vec(&data).unwrap()
+        })
+        .collect();
+    assert_eq!(code(&lying), "gg-shard-tensors");
 }

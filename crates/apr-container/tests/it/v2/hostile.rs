@@ -210,3 +210,22 @@ fn other_files_are_told_by_their_first_bytes() {
         assert_eq!(error.code(), "ac-too-small");
     }
 }
+
+#[test]
+fn warnings_name_what_was_found() {
+    for (warning, text) in [
+        (Warning::OtherVersion((2, 7)), "2.7"),
+        (Warning::ReservedInUse, "reserved"),
+        (Warning::NotCompressed { algorithm: "zstd" }, "compressed with zstd, but"),
+        (Warning::Inflated { algorithm: "lz4" }, "compressed with lz4 as a whole"),
+        (Warning::Encrypted, "encrypted"),
+        (Warning::SignatureUnchecked, "signed"),
+        (Warning::UnknownDtypes, "unknown element type"),
+        (Warning::OverlappingTensors, "share bytes"),
+        (Warning::NoFooter, "no checksum"),
+        (Warning::WrongFooter { expected: 1, actual: 0xAB }, "00000001, the bytes have 000000AB"),
+        (Warning::TrailingBytes { count: 60 }, "60 bytes"),
+    ] {
+        assert!(warning.to_string().contains(text), "{warning}");
+    }
+}
