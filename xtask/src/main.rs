@@ -10,6 +10,7 @@ mod candle;
 mod ci;
 mod cloud;
 mod coldstart;
+mod coverage;
 mod embed;
 mod features;
 mod firmware;
@@ -254,8 +255,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "coverage",
-        run: quality::coverage,
-        help: "[ARGS of cargo llvm-cov]  line coverage of st-core and durable-file, with the lines missed",
+        run: coverage::run,
+        help: "[ARGS of cargo llvm-cov]  lines and branches that the tests of the crates for files execute, with the lines missed",
     },
     Task {
         name: "mutants",
