@@ -4,7 +4,8 @@ pub(crate) mod ending;
 pub(crate) mod gguf_stream;
 pub(crate) mod rewrite;
 
-use std::io::{self, BufWriter, IsTerminal, Seek as _, SeekFrom, Write};
+use std::fs;
+use std::io::{self, BufWriter, IsTerminal, Read as _, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use durable_file::Replacement;
@@ -106,7 +107,10 @@ impl Destination {
                 Err(Failure::new(CODE_OUTPUT_TERMINAL, "model files are not written to a terminal"))
             }
             Self::Stdout => Ok(()),
-            Self::File(path) => check_file(path, overwrite),
+            Self::File(path) => {
+                check_folder(path)?;
+                check_file(path, overwrite)
+            }
             #[cfg(feature = "remote")]
             Self::Object(url) => remote::check_object(url, overwrite),
         }
@@ -386,6 +390,32 @@ pub(crate) fn check_file(path: &Path, overwrite: Overwrite) -> Result<(), Failur
     }
     match overwrite {
         Overwrite::Refuse => Err(Failure::new(CODE_OUTPUT_EXISTS, "the output exists").in_file(path)),
+        Overwrite::Replace if is_key_file(path) => {
+            Err(Failure::new(CODE_OUTPUT_EXISTS, "the output is a key file, which nothing replaces")
+                .in_file(path)
+                .help("give the output another name"))
+        }
         Overwrite::Replace => Ok(()),
     }
+}
+
+/// Refuses a path in a folder that is not there, before the work whose result it could not hold.
+fn check_folder(path: &Path) -> Result<(), Failure> {
+    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
+    match folder.metadata() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::io("write the file", path, &error)),
+    }
+}
+
+/// Whether a file begins as one of a key.
+fn is_key_file(path: &Path) -> bool {
+    const SECRET: [&str; 5] =
+        ["apr-secret-", "apr-sign-", "apr-locked-", "-----BEGIN PRIVATE", "-----BEGIN ENCRYPTED"];
+    const PUBLIC: [&str; 4] =
+        ["apr-public-", "apr-verify-", "-----BEGIN PUBLIC", "untrusted comment: minisign"];
+    let mut begin = [0; 64];
+    let read = fs::File::open(path).and_then(|mut file| file.read(&mut begin)).unwrap_or_default();
+    let begin = begin.get(..read).unwrap_or_default();
+    SECRET.iter().chain(&PUBLIC).any(|known| begin.trim_ascii_start().starts_with(known.as_bytes()))
 }
