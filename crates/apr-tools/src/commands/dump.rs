@@ -47,9 +47,9 @@ pub(crate) struct Args {
     /// Only this part, as NumPy writes it without brackets: `0:2,:,-1`.
     #[arg(long, value_name = "INDEX", allow_hyphen_values = true)]
     slice: Option<Slice>,
-    /// How values are written. An .npy file holds the type that NumPy has, otherwise 32-bit floats.
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    format: Format,
+    /// How values are written; unless given, as the name of OUT ends, else text. An .npy file holds the type that NumPy has, otherwise 32-bit floats.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
     /// The file to write; standard output without it.
     #[arg(short, long, value_name = "OUT", default_value = "-", hide_default_value = true)]
     output: PathBuf,
@@ -65,15 +65,25 @@ pub(crate) struct Args {
     write: WriteArgs,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
     /// Values with spaces between them.
-    #[default]
     Text,
     /// Values with commas between them.
     Csv,
     /// A NumPy array.
     Npy,
+}
+
+impl Format {
+    /// By the name of a file.
+    fn of_name(path: &Path) -> Self {
+        match path.extension() {
+            Some(ending) if ending.eq_ignore_ascii_case("npy") => Self::Npy,
+            Some(ending) if ending.eq_ignore_ascii_case("csv") => Self::Csv,
+            _ => Self::Text,
+        }
+    }
 }
 
 /// Runs `apr dump`.
@@ -83,7 +93,8 @@ enum Format {
 /// If the model cannot be read, has no such tensor or part, or the output cannot be written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     refuse_shared_stdin(args.keys.takes_stdin(), &args.input)?;
-    let is_text = args.format != Format::Npy && args.output.as_os_str() == "-";
+    let format = args.format.unwrap_or_else(|| Format::of_name(&args.output));
+    let is_text = format != Format::Npy && args.output.as_os_str() == "-";
     // Text goes to a terminal; a report has the values itself.
     output::keep_inputs(&args.output, [&args.input])?;
     let output = if is_text { None } else { Some(args.write.output(&args.output, console)?) };
@@ -95,8 +106,8 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     match output {
         None if console.is_json() => part.report(path, console)?,
         None => Destination::Stdout
-            .fill(Overwrite::Refuse, |out| part.write_buffered(args.format, out, Failure::stdout))?,
-        Some(output) => part.write_file(args.format, path, output, console)?,
+            .fill(Overwrite::Refuse, |out| part.write_buffered(format, out, Failure::stdout))?,
+        Some(output) => part.write_file(format, path, output, console)?,
     }
     Ok(Exit::Success)
 }

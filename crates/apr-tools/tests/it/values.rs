@@ -110,6 +110,10 @@ fn parts_of_tensors_are_dumped() {
         (&json!([3]), &json!([1.0, "nan", "inf"]), &json!(":3"))
     );
     assert_eq!(sandbox.run(&["dump", "sound.safetensors"]).stdout, "1 2 3\n4 5 6\n");
+    for (name, begin) in [("x.npy", b"\x93NUMPY".as_slice()), ("x.CSV", b"1,2,3"), ("x.txt", b"1 2 3")] {
+        assert_eq!(sandbox.run(&["dump", "sound.safetensors", "-o", name]).exit, 0);
+        assert!(sandbox.read(name).starts_with(begin), "{name}");
+    }
 }
 
 #[test]
