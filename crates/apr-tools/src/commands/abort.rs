@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::error::{Exit, Failure};
 use crate::jobs::{Plan, Store};
 use crate::report::Report;
-use crate::terminal::Console;
+use crate::terminal::{Console, escape};
 
 const AFTER_HELP: &str = "Records and unfinished outputs are removed, outputs in their places and the plan are not. Stop the workers first: one that is \
     still working ends with an error.\n\n\
@@ -40,12 +40,17 @@ impl Report for AbortReport<'_> {
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let plan = Plan::read(&args.plan)?;
     let store = Store::of(&plan);
-    let finished = store.is_done();
+    let (finished, exists) = (store.is_done(), store.exists());
     store.remove()?;
     if console.is_json() {
         console.report(&AbortReport { job: plan.job(), finished })?;
     } else {
-        console.note(format_args!("removed what job {} had stored", plan.job()));
+        let job = plan.job();
+        if exists {
+            console.note(format_args!("removed what job {job} had stored"));
+        } else {
+            console.note(format_args!("job {job} has stored nothing in {}", escape::path(plan.to())));
+        }
     }
     Ok(Exit::Success)
 }

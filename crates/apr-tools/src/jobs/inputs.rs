@@ -234,6 +234,13 @@ impl Found<'_> {
                 continue;
             }
             if self.sources.by_shard {
+                let is_missing = |shard: &&String| !shard.contains('/') && !names.contains(shard);
+                if let Some(missing) = shards.iter().find(is_missing) {
+                    return Err(Failure::new(CODE_USAGE, "a shard of the set is missing")
+                        .in_file(Path::new(&path(index)))
+                        .because(escape::cut(missing, 100).to_string())
+                        .help("fetch it, or leave the set out with --exclude"));
+                }
                 let shards = shards.iter().map(|name| path(name)).collect();
                 self.sets.push(Set { path: path(index), shards });
             } else {

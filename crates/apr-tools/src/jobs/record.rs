@@ -99,7 +99,7 @@ impl Store {
         }
         let refused = |what: String| {
             let failure = Failure::new(CODE_PLAN, what).in_file(&path);
-            failure.help("`apr abort PLAN` removes what the job has stored; then run it again")
+            failure.help("remove the file: then the task is missing, and `apr run-task` does it again")
         };
         let record: Record = serde_json::from_slice(&durable_file::read(&path, MAX_RECORD)?)
             .map_err(|error| refused(format!("this is not the record of a task: {error}")))?;
@@ -151,6 +151,11 @@ impl Store {
     /// Numbers of the tasks without a record.
     pub(crate) fn missing(&self, plan: &Plan) -> Vec<usize> {
         (0..plan.tasks()).filter(|task| !self.record_path(*task).exists()).collect()
+    }
+
+    /// Whether the job has stored something.
+    pub(crate) fn exists(&self) -> bool {
+        self.folder.exists()
     }
 
     /// How many attempts have a folder.

@@ -62,6 +62,9 @@ const OF_JOBS: [&str; 14] = [
     "--recursive",
 ];
 
+/// Options that take a password from where there is only one.
+const INTERACTIVE: [&str; 4] = ["--password-fd", "--ask-password", "--key-password-fd", "--ask-key-password"];
+
 const PLACEHOLDERS: [&str; 4] = ["{in}", "{out}", "{path}", "{to}"];
 
 /// What takes the place of the placeholders.
@@ -111,6 +114,12 @@ impl Template {
         if let Some(option) = OF_JOBS.iter().find(|option| template.has(option)) {
             return Err(refused(format!("{option} is not for the command of a job"))
                 .help("options of all commands are those of `apr plan`, `apr run-task` and `apr batch`"));
+        }
+        if let Some(option) = INTERACTIVE.iter().find(|option| template.has(option)) {
+            return Err(refused(format!(
+                "{option} is for one command alone: the next one of a job would find nothing"
+            ))
+            .help("give passwords by --password-file or by their environment variables"));
         }
         let is_begin = |word: &&String| {
             let value = value_of(word);

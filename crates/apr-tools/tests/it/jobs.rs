@@ -218,6 +218,10 @@ fn shards_become_shards_with_an_index() {
     assert!(json(&sandbox, line) == (0, report) && sandbox.listing() == before);
     let single = apr(&sandbox, "plan -o x.json --from model.apr --to x --by-shard -- check {in}");
     assert!(single.exit == 2 && single.stderr.contains("--by-shard"), "{single:?}");
+    let shard = sandbox.listing().into_keys().find(|path| path.to_string_lossy().contains("sharded/model-00002"));
+    fs::remove_file(sandbox.path(shard.unwrap().to_str().unwrap())).unwrap();
+    let ran = apr(&sandbox, &line.replace("--to out", "--to other"));
+    assert!(ran.exit == 2 && ran.stderr.contains("model-00002"), "{ran:?}");
 }
 
 #[test]
@@ -352,6 +356,19 @@ fn outputs_and_records_that_were_changed_are_refused() {
     assert!(missed["error"]["help"].as_str().unwrap().contains("apr abort"), "{missed}");
     fs::rename(sandbox.path("moved"), sandbox.path("out/model.safetensors")).unwrap();
 
+    let record = format!("out/.apr-job/{job}/tasks/00000.json");
+    let known = sandbox.read(&record);
+    sandbox.write(&record, b"");
+    assert_eq!(code("status job.json"), "cli-plan");
+    sandbox.write(&record, &known);
+    assert_eq!(apr(&sandbox, "status job.json").exit, 0);
+    let aborted = |expected: &str| {
+        let ran = apr(&sandbox, "abort job.json");
+        assert!(ran.exit == 0 && ran.stderr.contains(expected), "{ran:?}");
+    };
+    aborted("removed what job");
+    aborted("has stored nothing");
+
     let text = String::from_utf8(sandbox.read("job.json")).unwrap();
     sandbox.write("job.json", text.replace("model.apr", "other.apr").as_bytes());
     assert_eq!(code("run-task job.json 0"), "cli-plan");
@@ -373,6 +390,8 @@ fn what_cannot_be_a_job_is_refused_when_it_is_planned() {
         ("--from empty -- check {in}", "no inputs"),
         ("--from model.apr --include *.gguf -- check {in}", "no inputs"),
         ("--from missing.apr -- check {in}", "missing.apr"),
+        ("--from model.apr -- seal {in} -o {out}.sealed --password-fd 0", "--password-fd is for one command"),
+        ("--from model.apr -- seal {in} -o {out}.sealed --ask-password", "--ask-password is for one command"),
         ("-- check {in}", "--from"),
     ] {
         let ran = apr(&sandbox, &format!("plan -o job.json --to out {line}"));
