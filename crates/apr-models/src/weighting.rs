@@ -114,7 +114,7 @@ fn is_weight(weight: &f64) -> bool {
 }
 
 pub(crate) const CLASS_WEIGHT: &str = "class_weight";
-const SAMPLE_WEIGHT: &str = "sample_weight";
+pub(crate) const SAMPLE_WEIGHT: &str = "sample_weight";
 const NOT_NEGATIVE: &str = "finite numbers of at least 0 are needed";
 
 #[cfg(test)]

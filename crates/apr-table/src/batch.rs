@@ -55,7 +55,7 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("the cell is empty"),
-            Self::Text(text) => write!(f, "`{}` is not a number", located_error::cut(text, 60)),
+            Self::Text(text) => write!(f, "the text `{}` is not a number", located_error::cut(text, 60)),
             Self::NotFinite(value) => write!(f, "`{value}` is not a finite number"),
             Self::TooLarge(value, bits) => {
                 write!(f, "`{value:e}` is beyond what a {bits}-bit float can hold")

@@ -1,6 +1,7 @@
 //! What was read of a file.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -24,6 +25,7 @@ pub struct Model {
     notes: Vec<Note>,
     companions: Vec<Box<dyn ReadAt + Send + Sync>>,
     names: Names,
+    entry_names: BTreeSet<String>,
 }
 
 /// A second name of a tensor: both stand for the same elements of the same storage.
@@ -54,6 +56,7 @@ impl Model {
             notes: Vec::new(),
             companions: Vec::new(),
             names: Names::default(),
+            entry_names: BTreeSet::new(),
         }
     }
 
@@ -179,7 +182,12 @@ impl Model {
 
     /// Adds what is no tensor, as JSON.
     pub(crate) fn add_entry(&mut self, name: impl Into<String>, json: impl Into<String>) {
-        self.entries.push((name.into(), json.into()));
+        let name = name.into();
+        if self.entry_names.insert(name.clone()) {
+            self.entries.push((name, json.into()));
+        } else {
+            self.note(name, "left out: something else that is no tensor has the same path");
+        }
     }
 
     /// Adds a note.
@@ -212,7 +220,9 @@ impl Model {
         for alias in other.aliases {
             self.add_alias(alias.name, alias.of)?;
         }
-        self.entries.extend(other.entries);
+        for (name, json) in other.entries {
+            self.add_entry(name, json);
+        }
         self.notes.extend(
             other
                 .notes

@@ -16,7 +16,7 @@ use crate::matrix::Matrix;
 use crate::rng::Rng;
 use crate::tree::Tree;
 use crate::vector::Vector;
-use crate::weighting::{self, CLASS_WEIGHT, ClassWeight};
+use crate::weighting::{self, CLASS_WEIGHT, ClassWeight, SAMPLE_WEIGHT};
 use crate::workers::{Alone, Workers};
 
 /// How to train a [`GradientBoostingClassifier`] or a [`GradientBoostingRegressor`]. The defaults are those of scikit-learn's
@@ -177,7 +177,8 @@ impl GradientBoostingClassifier {
             of_classes[place as usize] += weight;
         }
         let weighted = of_classes.iter().all(|&weight| weight > 0.0);
-        checks::expect(CLASS_WEIGHT, weighted, "every class needs a sample of a weight above 0")?;
+        let part = if weights.is_some() { SAMPLE_WEIGHT } else { CLASS_WEIGHT };
+        checks::expect(part, weighted, "every class needs a sample of a weight above 0")?;
         let loss = Loss::of_classes(&targets.places, n_classes);
         let (boosted, report) = fit(workers, x, &loss, &targets.weights, &targets.places, options)?;
         Ok((Self::of(targets.classes, boosted)?, report))

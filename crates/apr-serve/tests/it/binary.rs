@@ -107,7 +107,7 @@ fn what_a_model_does_not_take_is_refused_with_its_place() {
     for (name, code, place, message) in [
         ("nulls.arrows", "sv-number", json!("row 1, column 0"), "a missing value"),
         ("nulls.msgpack", "sv-number", json!("byte 13, row 1, column 0"), "a missing value"),
-        ("words.arrows", "sv-number", json!("row 0, column 0"), "`1` is not a number"),
+        ("words.arrows", "sv-number", json!("row 0, column 0"), "the text `1` is not a number"),
         ("dates.arrows", "sv-arrow", json!(null), "column \"age\""),
         ("other_names.arrows", "sv-feature", json!(null), "`sizes` is not a feature"),
         ("all_nulls.arrows", "sv-rows", json!(null), "more than 1000 rows"),

@@ -111,9 +111,9 @@ fn cells_that_are_not_accepted_are_refused_with_their_place() {
     for (name, row, problem) in [
         ("some_int", 3, "the cell is empty"),
         ("not_finite", 0, "`NaN` is not a finite number"),
-        ("string", 0, "`é0` is not a number"),
+        ("string", 0, "the text `é0` is not a number"),
         ("null", 0, "the cell is empty"),
-        ("dictionary", 0, "`red` is not a number"),
+        ("dictionary", 0, "the text `red` is not a number"),
     ] {
         for file in ["none.parquet", "stream.arrows"] {
             let mut table = open(file).unwrap();

@@ -265,7 +265,11 @@ fn shown(tensor: &Tensor<'_>) -> String {
 
 /// Refuses elements that are no numbers.
 fn check(tensor: &Tensor<'_>) -> Result<(), Failure> {
-    tensor.check_type()?;
+    const HELP: &str = "save numbers; fields of structured arrays one by one";
+    if let Err(error) = tensor.check_type() {
+        let what = format!("{} has elements that are no numbers", shown(tensor));
+        return Err(Failure::new(CODE_TABLE_COLUMNS, what).because(error.kind().to_string()).help(HELP));
+    }
     match tensor.dtype() {
         TensorType::Known(dtype) if is_number(dtype) => Ok(()),
         dtype => {
@@ -274,8 +278,7 @@ fn check(tensor: &Tensor<'_>) -> Result<(), Failure> {
                 shown(tensor),
                 model_file::common_name(dtype)
             );
-            Err(Failure::new(CODE_TABLE_COLUMNS, what)
-                .help("save numbers; fields of structured arrays one by one"))
+            Err(Failure::new(CODE_TABLE_COLUMNS, what).help(HELP))
         }
     }
 }
