@@ -163,7 +163,8 @@ pub(crate) async fn answer(
     worker.counters().received(body.len());
     link.enter(Phase::Work);
     // As it came, and decrypted.
-    reserved.at_least(2 * body.len())?;
+    let request_len = body.len();
+    reserved.at_least(2 * request_len)?;
     let opened = shared.private.as_ref().ok_or_else(not_opened)?.open(&body)?;
     drop(body);
     let served = shared.slot.current();
@@ -188,8 +189,8 @@ pub(crate) async fn answer(
             0
         }
     };
-    // The same with its head, and encrypted with padding that may double it.
-    reserved.at_least(3 * response.body.len())?;
+    // The decrypted request, which has the key of the response; the response with its head, and encrypted with padding that may double it.
+    reserved.at_least(request_len.saturating_add(3 * response.body.len()))?;
     let cannot = |error| Refusal::busy(format_args!("the response cannot be encrypted: {error}"));
     let content = response.to_vec().map_err(cannot)?;
     let is_answered = answered.is_ok();

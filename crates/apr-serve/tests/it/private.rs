@@ -224,6 +224,28 @@ fn bodies_are_bounded_before_they_are_decrypted() {
     assert_eq!(post(&server, &vec![0; 1 << 20]).code(), "sv-body-size");
 }
 
+/// The decrypted request is kept until the response is encrypted: both count.
+#[test]
+fn the_budget_holds_request_and_response() {
+    // 128 KiB with the padding, and longer answers.
+    let content = content("7e7,1\n".repeat(21_000).as_bytes(), "", "text/csv");
+    let ask = |max_memory: usize| {
+        let options = Options { max_memory, max_body: 256 << 10, max_rows: 21_000, ..options() };
+        let server = start_private(options, Private::new(owner()).unwrap());
+        let (request, pending) = encrypted(&server, &owner().public(), now(), &content);
+        let response = post(&server, &request);
+        let opened = decrypt_response(&pending, &response.body).unwrap_or_default();
+        let inner = ServiceResponse::from_bytes(&opened).ok().map(|inner| (inner.status, inner.body.len()));
+        (response.status, request.len(), inner)
+    };
+    let (_, request, Some((200, answer))) = ask(4 << 20) else { panic!("an answer is missing") };
+    // Besides, at least the answer as it is before it has its head.
+    let needed = request + 4 * answer;
+    let (status, _, inner) = ask(needed - request / 4);
+    assert_eq!((status, inner), (503, None));
+    assert_eq!(ask(needed + answer).2, Some((200, answer)));
+}
+
 #[test]
 fn the_head_of_a_request_has_one_form() {
     let server = server();
