@@ -19,6 +19,8 @@ const FORMATS = {
 /** Formats that hold no code. */
 const WITHOUT_CODE = new Set(["safetensors", "apr", "gguf", "sealed"]);
 const formatOf = ({ format, version }) => (FORMATS[format] ?? format) + (format === "apr" ? `, version ${version}` : "");
+/** Of a sealed file, the one inside. */
+const isGguf = ({ format, innerFormat }) => (innerFormat ?? format) === "gguf";
 const FILTER_DELAY_MS = 120;
 
 const client = new Client();
@@ -144,7 +146,7 @@ function show() {
     ...(file.protection.needs ? [protectionSection(), modelSection()] : [modelSection()]),
     file.tensors.length > 0 ? tensorsSection(file.tensors) : null,
     file.tensors.length > 0 ? section("types", "Types", sharesView(file.tensors)) : null,
-    section("metadata", "Metadata", metadataView(file.metadata, (key) => client.ask("entries", { key }))),
+    section("metadata", "Metadata", metadataView(file.metadata, isGguf(file) ? (key) => client.ask("entries", { key }) : null)),
     file.protection.needs ? null : protectionSection(),
     digestSection(),
   ];
@@ -433,19 +435,24 @@ async function workOffline() {
     place.textContent = "Offline use is not available here (it needs https or localhost).";
     return;
   }
+  // The first version takes over a page that was loaded without it; a later one would mix its files with those that are loaded.
+  let isControlled = navigator.serviceWorker.controller !== null;
+  navigator.serviceWorker.addEventListener("controllerchange", () => {
+    if (isControlled) location.reload();
+    isControlled = true;
+  });
   try {
     const registration = await navigator.serviceWorker.register(ownScript(new URL("sw.js", location.href).href));
     await navigator.serviceWorker.ready;
     place.textContent = "The page is cached in this browser and works offline.";
     const offer = (worker) => {
       if (worker.state !== "installed" || !navigator.serviceWorker.controller) return;
-      place.replaceChildren("A new version of the page is available. ", el("button", {
-        type: "button", class: "small",
-        onclick: () => {
-          navigator.serviceWorker.addEventListener("controllerchange", () => location.reload(), { once: true });
-          worker.postMessage("take over");
-        },
-      }, "Update"));
+      const hint = el("span", { role: "status", "aria-live": "polite" });
+      navigator.serviceWorker.addEventListener("message", ({ data }) => {
+        if (data === "other tabs") hint.textContent = " Close the other tabs of this page first: they use the version before.";
+      });
+      place.replaceChildren("A new version of the page is available. ",
+        el("button", { type: "button", class: "small", onclick: () => worker.postMessage("take over") }, "Update"), hint);
     };
     if (registration.waiting) offer(registration.waiting);
     registration.addEventListener("updatefound", () => {

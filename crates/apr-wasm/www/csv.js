@@ -45,7 +45,7 @@ export function records(text) {
   return rows;
 }
 
-const isNumber = (field) => field !== "" && !Number.isNaN(Number(field));
+const isNumber = (field) => field.trim() !== "" && !Number.isNaN(Number(field));
 
 /**
  * The numbers of a table for a model with `inputs` inputs called `names` (or null): by name if the first line has names and the model too,
@@ -82,5 +82,12 @@ export function numbers(text, inputs, names) {
   return { rows: values, ignored };
 }
 
-/** A field as it stands in a table. */
-export const quoted = (field) => (/[",\n\r]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field);
+/**
+ * A field as it stands in a table that is saved. Names of classes and terms are text of a file: spreadsheets would take what begins like a
+ * formula for one, so it gets an apostrophe in front.
+ */
+export function quoted(field) {
+  const isPlain = isNumber(field) || field === "-inf" || !/^[=+\-@\t\r]/.test(field);
+  const safe = isPlain ? field : `'${field}`;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

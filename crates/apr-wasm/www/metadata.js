@@ -7,15 +7,17 @@ const LONG = 240;
 const STEP = 100;
 const SHOWN_ENTRIES = 1000;
 
+/** Whether a value of a GGUF file is the beginning of an array: `{ type, length, preview }`. Metadata of other formats may look the same. */
 const isArrayPreview = (value) =>
-  value !== null && typeof value === "object" && !Array.isArray(value) && "preview" in value && "length" in value && "type" in value;
+  Array.isArray(value?.preview) && Number.isSafeInteger(value.length) && value.length >= 0 && typeof value.type === "string";
 
-/** Nested metadata as rows of dotted keys; arrays stay values. */
-export function rows(metadata, prefix = "", depth = 0) {
+/** Nested metadata as rows of dotted keys; lists stay values. Those of a GGUF file are not nested: an object is an array of it. */
+export function rows(metadata, isGguf, prefix = "", depth = 0) {
   return Object.entries(metadata ?? {}).flatMap(([key, value]) => {
-    const nested = value !== null && typeof value === "object" && !Array.isArray(value) && !isArrayPreview(value);
-    if (nested && depth < 8 && Object.keys(value).length > 0) return rows(value, `${prefix}${key}.`, depth + 1);
-    return [{ key: prefix + key, name: key, value }];
+    const isArray = isGguf && isArrayPreview(value);
+    const nested = value !== null && typeof value === "object" && !Array.isArray(value) && !isArray;
+    if (nested && depth < 8 && Object.keys(value).length > 0) return rows(value, isGguf, `${prefix}${key}.`, depth + 1);
+    return [{ key: prefix + key, name: key, value, isArray }];
   });
 }
 
@@ -59,7 +61,7 @@ function valueView(text) {
 }
 
 function arrayView({ key, value }, entries) {
-  const length = Number(value.length);
+  const { length } = value;
   const some = Array.from(value.preview, asText).join(", ");
   const place = el("div", { class: "value" }, `${value.type}[${count(length)}] `, brief(some, LONG), length > value.preview.length ? ", …" : "");
   if (length <= value.preview.length) return place;
@@ -77,9 +79,9 @@ function arrayView({ key, value }, entries) {
   return el("div", {}, place, " ", button);
 }
 
-/** The table; `entries(key)` fetches all of an array. */
+/** The table; `entries(key)` fetches all of an array of a GGUF file, and is `null` for other formats. */
 export function metadataView(metadata, entries) {
-  const all = rows(metadata);
+  const all = rows(metadata, entries !== null);
   if (all.length === 0) return el("p", {}, "The file has no metadata.");
   const body = el("tbody", {});
   let shown = 0;
@@ -87,7 +89,7 @@ export function metadataView(metadata, entries) {
   const extend = () => {
     for (const row of all.slice(shown, shown + STEP)) {
       body.append(el("tr", {}, el("th", { scope: "row" }, brief(row.key, 200)),
-        el("td", {}, isArrayPreview(row.value) ? arrayView(row, entries) : valueView(valueText(row.key, row.value)))));
+        el("td", {}, row.isArray ? arrayView(row, entries) : valueView(valueText(row.key, row.value)))));
     }
     shown = Math.min(all.length, shown + STEP);
     more.textContent = `Show ${count(Math.min(STEP, all.length - shown))} more of ${plural(all.length, "key")}`;

@@ -21,8 +21,14 @@ self.addEventListener("activate", (event) => {
   })());
 });
 
-self.addEventListener("message", ({ data }) => {
-  if (data === "take over") self.skipWaiting();
+// Other tabs run scripts of the version before, and would get workers and modules of this one.
+self.addEventListener("message", (event) => {
+  if (event.data !== "take over") return;
+  event.waitUntil((async () => {
+    const windows = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+    if (windows.filter(({ url }) => url.startsWith(root.href)).length > 1) event.source.postMessage("other tabs");
+    else await self.skipWaiting();
+  })());
 });
 
 self.addEventListener("fetch", (event) => {

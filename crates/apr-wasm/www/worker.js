@@ -11,8 +11,8 @@ let demo = null;
 
 /** What the page shows of the open file, as plain data. */
 function description() {
-  const { format, version, size, bytesRead, notes, warnings, metadata, protection, tensors } = file;
-  return { format, version, size, bytesRead, notes, warnings, metadata, protection, tensors, model: file.model };
+  const { format, innerFormat, version, size, bytesRead, notes, warnings, metadata, protection, tensors } = file;
+  return { format, innerFormat, version, size, bytesRead, notes, warnings, metadata, protection, tensors, model: file.model };
 }
 
 function close() {

@@ -48,3 +48,18 @@ export function apr(args, input = "") {
   if (error || status !== 0) throw new Error(`apr ${args.join(" ")}: ${error ?? stderr}`);
   return stdout;
 }
+
+/** An `.apr` file of version 1 with one more entry of the metadata, as MessagePack; they have fewer than 15. */
+export function withMetadata(file, entry) {
+  const end = 32 + file.readUInt32LE(8);
+  const out = Buffer.concat([file.subarray(0, end), Buffer.from(entry), file.subarray(end)]);
+  out.writeUInt32LE(file.readUInt32LE(8) + entry.length, 8);
+  out[32] += 1;
+  let crc = 0xffffffff;
+  for (const byte of out.subarray(0, -4)) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  out.writeUInt32LE(~crc >>> 0, out.length - 4);
+  return out;
+}

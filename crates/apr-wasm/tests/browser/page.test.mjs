@@ -4,13 +4,13 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
 import { AXE, choose, drop, example, factsOf, fits, launch, opened, picture, predictRows, tensor, visit } from "./browser.mjs";
-import { apr, huge, safetensors } from "./files.mjs";
+import { apr, huge, safetensors, withMetadata } from "./files.mjs";
 import { serve } from "./serve.mjs";
 
 const PAGE = process.env.PAGE;
@@ -483,6 +483,35 @@ describe("the page itself", () => {
     }
   }));
 
+  test("is updated when no other tab uses the version before", async () => {
+    const folder = join(scratch, "updated");
+    await cp(PAGE, folder, { recursive: true });
+    const updated = await serve(folder);
+    const { page, context } = await visit(browser, updated.url);
+    try {
+      await page.waitForSelector("#offline:has-text('works offline')");
+      const other = await context.newPage();
+      await other.goto(updated.url);
+      await other.waitForSelector("#offline:has-text('works offline')");
+      const list = await readFile(join(folder, "files.js"), "utf8");
+      await writeFile(join(folder, "files.js"), list.replace(/version: "/, 'version: "next-'));
+      await writeFile(join(folder, "text.js"), `${await readFile(join(folder, "text.js"), "utf8")}\nglobalThis.isNext = true;\n`);
+      await page.evaluate(async () => (await navigator.serviceWorker.ready).update());
+      await page.click("#offline button:text-is('Update')");
+      await page.waitForSelector("#offline:has-text('Close the other tabs')");
+      // Both tabs have the files of the version before, also those that they have not loaded yet.
+      for (const tab of [page, other]) {
+        assert.equal(await tab.evaluate(async () => (await (await fetch("text.js")).text()).includes("isNext")), false);
+      }
+      await other.close();
+      await Promise.all([page.waitForEvent("load"), page.click("#offline button:text-is('Update')")]);
+      await page.waitForFunction(() => globalThis.isNext === true);
+    } finally {
+      await context.close();
+      await updated.close();
+    }
+  });
+
   test("reads files in workers", () => visiting(async (page) => {
     await example(page, "iris.apr");
     assert.ok(page.workers().length > 0);
@@ -581,6 +610,18 @@ describe("hostile files", () => {
     await fits(page);
     await picture(page, "hostile");
   }, { viewport: { width: 360, height: 740 } }));
+
+  test("are shown whatever their metadata look like", () => visiting(async (page) => {
+    const plain = await readFile(new URL("../../../conformance/vectors/apr/a0100_linreg_none_plain.apr", import.meta.url));
+    const word = (text) => [0xa0 | text.length, ...Buffer.from(text)];
+    // `custom: { x: { preview: null, length: 1, type: "a" } }`, which is like the beginning of an array of a GGUF file.
+    const value = [0x83, ...word("preview"), 0xc0, ...word("length"), 1, ...word("type"), ...word("a")];
+    await drop(page, "like.apr", withMetadata(plain, [...word("custom"), 0x81, ...word("x"), ...value]));
+    await opened(page, "like.apr");
+    const keys = await page.locator("#metadata tbody th").allTextContents();
+    assert.deepEqual(keys.filter((key) => key.startsWith("custom")), ["custom.x.length", "custom.x.preview", "custom.x.type"]);
+    await page.waitForSelector("#predict .fields");
+  }));
 
   test("are refused with code and help, and the next file opens", () => visiting(async (page) => {
     const whole = known();

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { test } from "node:test";
 
 import { shares } from "../../www/chart.js";
-import { TableError, numbers, records } from "../../www/csv.js";
+import { TableError, numbers, quoted, records } from "../../www/csv.js";
 import { rows, valueText } from "../../www/metadata.js";
 import { answersOf, classesOf } from "../../www/predict.js";
 import { sha256 } from "../../www/sha256.js";
@@ -49,9 +49,15 @@ test("columns are taken by name where both sides have names, else in their order
   assert.deepEqual(numbers("b,kind,a\n2,x,1", 2, ["a", "b"]), { rows: [[1, 2]], ignored: ["kind"] });
   assert.deepEqual(numbers("u,v\n1,2", 2, null), { rows: [[1, 2]], ignored: [] });
   assert.deepEqual(numbers("1,2e1", 2, ["a", "b"]), { rows: [[1, 20]], ignored: [] });
-  for (const [text, words] of [["", /no row/], ["a,b", /no row below/], ["a,c\n1,2", /no column `b`/], ["1,2,3", /row 1: 3 fields/], ["1,\n", /`` is no number/]]) {
+  for (const [text, words] of [["", /no row/], ['1,""', /column 2: `` is no number/], ['" ",2', /column 1: ` ` is no number/], ["a,b", /no row below/], ["a,c\n1,2", /no column `b`/], ["1,2,3", /row 1: 3 fields/], ["1,\n", /`` is no number/]]) {
     assert.throws(() => numbers(text, 2, ["a", "b"]), (error) => error instanceof TableError && words.test(error.message), text);
   }
+});
+
+test("what is saved begins no formula", () => {
+  const names = ["=1+2", "+x", "-x", "@x", "\tx", "\r=x", '=a"b', "x=1"];
+  assert.deepEqual(names.map(quoted), ["'=1+2", "'+x", "'-x", "'@x", "'\tx", "\"'\r=x\"", "\"'=a\"\"b\"", "x=1"]);
+  for (const number of ["-1", "-1.5e-7", "+2", "-0", "-inf", "NaN", "0.5"]) assert.equal(quoted(number), number);
 });
 
 test("small tensors are looked at whole, large ones in even runs to both ends", () => {
@@ -109,10 +115,17 @@ test("shares add up and are sorted by bytes", () => {
 });
 
 test("metadata become rows, nested as deep as they may be", () => {
-  assert.deepEqual(rows({ a: { b: 1 }, c: [1], d: { type: "u32", length: 9, preview: [1] } }).map(({ key }) => key), ["a.b", "c", "d"]);
+  const metadata = { a: { b: 1 }, c: [1], d: { type: "u32", length: 9, preview: [1] } };
+  assert.deepEqual(rows(metadata, true).map(({ key, isArray }) => [key, isArray]), [["a.b", false], ["c", false], ["d", true]]);
+  // Only GGUF files have arrays that are not read as a whole.
+  assert.deepEqual(rows(metadata, false).map(({ key, isArray }) => [key, isArray]),
+    [["a.b", false], ["c", false], ["d.type", false], ["d.length", false], ["d.preview", false]]);
+  for (const value of [{ preview: null, length: 1, type: "a" }, { preview: [1], length: "9", type: "a" }, { preview: [1], length: 1n, type: "a" }]) {
+    assert.ok(rows({ custom: { x: value } }, true).every(({ isArray }) => !isArray));
+  }
   let deep = 1;
   for (let level = 0; level < 50; level += 1) deep = { x: deep };
-  assert.equal(rows(deep).length, 1);
+  assert.equal(rows(deep, false).length, 1);
 });
 
 test("answers of every kind become words", () => {
