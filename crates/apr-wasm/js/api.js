@@ -1,7 +1,7 @@
 // The functions of the package, for the full module and for the core.
 
 import { Cache, sha256 } from "./cache.js";
-import { Engine, Operation, Question, compile, hasSimd } from "./engine.js";
+import { Engine, Operation, Question, compile, hasSimd, toBytes } from "./engine.js";
 import { refuse } from "./errors.js";
 import { AprFile, decodeValues } from "./file.js";
 import { createPrivatePredict } from "./private.js";
@@ -155,11 +155,9 @@ export function createApi(flavour) {
   }
 
   /** Quantizes floats to a block type. */
-  function quantize(type, values, { rowLength = values.length, importance } = {}) {
-    const weights = importance ?? new Float32Array(0);
-    const question = new Question().text(type).u32(rowLength);
-    question.bytes(new Uint8Array(weights.buffer, weights.byteOffset, weights.byteLength));
-    question.raw(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+  function quantize(type, values, { rowLength, importance } = {}) {
+    const floats = toFloats(values);
+    const question = new Question().text(type).u32(rowLength ?? floats.length).bytes(toFloats(importance ?? [])).raw(floats);
     return now().call(Operation.Quantize, question).bytes;
   }
 
@@ -187,7 +185,7 @@ export function createApi(flavour) {
 
   /** Encrypts a request to the owner of a model, whose key is given or is in the metadata of an open file. */
   function encryptForModel(input, key, { context = new Uint8Array(0) } = {}) {
-    const bytesOf = (value) => (typeof value === "string" ? new TextEncoder().encode(value) : new Uint8Array(value.buffer ?? value, value.byteOffset ?? 0, value.byteLength));
+    const bytesOf = (value) => (typeof value === "string" ? new TextEncoder().encode(value) : toBytes(value));
     const text = typeof key === "string" ? key : key.metadata?.custom?.inference_pub_key;
     if (typeof text !== "string") throw refuse("aw-usage", "this file names no key for private inference");
     // A valid signature by the key inside the file says nothing about who signed.
@@ -198,15 +196,36 @@ export function createApi(flavour) {
     const seconds = Math.floor(Date.now() / 1000);
     const question = new Question().text(text).bytes(bytesOf(context)).bytes(random(256)).u64(seconds).raw(bytesOf(input));
     const { json, bytes } = engine.call(Operation.EncryptForModel, question);
-    const { number } = JSON.parse(json);
-    const decryptResponse = (response) => engine.call(Operation.DecryptResponse, new Question().u32(number).raw(bytesOf(response))).bytes;
-    return { request: bytes, decryptResponse };
+    // The module gives the number to another request as soon as this one is freed.
+    let { number } = JSON.parse(json);
+    const decryptResponse = (response) => {
+      if (number === null) throw refuse("aw-closed", "the response was decrypted, or the request was freed");
+      const opened = engine.call(Operation.DecryptResponse, new Question().u32(number).raw(bytesOf(response)));
+      number = null;
+      return opened.bytes;
+    };
+    const free = () => {
+      if (number !== null && !engine.trapped) engine.call(Operation.FreeRequest, new Question().u32(number));
+      number = null;
+    };
+    return { request: bytes, decryptResponse, free };
   }
 
   return {
     init, open, scan, loadModel, loadFromUrl, loadCached, quantize, dequantize, quantTypes, generateKeys, verifyDetached, encryptForModel,
     privatePredict: createPrivatePredict({ encryptForModel: async (...args) => (await ready(), encryptForModel(...args)), verifyDetached }), cache, sha256,
   };
+}
+
+/** Numbers as 32-bit floats. */
+function toFloats(numbers) {
+  if (numbers instanceof Float32Array) return numbers;
+  const wrong = () => refuse("aw-usage", "what is quantized, and its importance, are numbers in a typed array or a list");
+  if (typeof numbers?.length !== "number") throw wrong();
+  return Float32Array.from(numbers, (number) => {
+    if (typeof number !== "number") throw wrong();
+    return number;
+  });
 }
 
 /** The name of a file, whose ending matters for Python files and chat templates. */

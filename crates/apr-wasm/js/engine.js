@@ -1,16 +1,25 @@
 // One instance of the module: requests and responses, encoded as in `wire.rs`.
 
-import { refuse } from "./errors.js";
+import { AprError, refuse } from "./errors.js";
 
 /** The operations; their numbers are those of `session.rs`. */
 export const Operation = Object.freeze({
   About: 0, NewFile: 1, Provide: 2, Open: 3, Decode: 4, Verify: 5, Member: 6, Unseal: 7, Content: 8, Entry: 9, CloseFile: 10,
   Values: 11, LoadModel: 12, Predict: 13, FreeModel: 14, Quantize: 15, GenerateKeys: 16, VerifyDetached: 17, EncryptForModel: 18,
-  DecryptResponse: 19, Scan: 20,
+  DecryptResponse: 19, Scan: 20, FreeRequest: 21,
 });
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
+
+/** Bytes of any kind as they are. */
+export function toBytes(bytes) {
+  if (bytes instanceof Uint8Array) return bytes;
+  if (ArrayBuffer.isView(bytes)) return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  // By its name: one of another realm is of another class.
+  if (/^\[object (Shared)?ArrayBuffer\]$/.test(Object.prototype.toString.call(bytes))) return new Uint8Array(bytes);
+  throw refuse("aw-usage", "bytes are an ArrayBuffer, a typed array or a DataView");
+}
 
 /** The arguments of a request. */
 export class Question {
@@ -18,8 +27,9 @@ export class Question {
   length = 0;
 
   raw(bytes) {
-    this.#parts.push(bytes);
-    this.length += bytes.byteLength;
+    const part = toBytes(bytes);
+    this.#parts.push(part);
+    this.length += part.length;
     return this;
   }
   u8(value) {
@@ -36,7 +46,8 @@ export class Question {
     return this.raw(bytes);
   }
   bytes(bytes) {
-    return this.u32(bytes.byteLength).raw(bytes);
+    const part = toBytes(bytes);
+    return this.u32(part.length).raw(part);
   }
   text(text) {
     return this.bytes(encoder.encode(text));
@@ -45,7 +56,7 @@ export class Question {
     let at = 0;
     for (const part of this.#parts) {
       target.set(part, at);
-      at += part.byteLength;
+      at += part.length;
     }
   }
 }
@@ -93,12 +104,10 @@ export class Engine {
       json = decoder.decode(answer.subarray(5, 5 + jsonLength));
       bytes = answer.slice(5 + jsonLength);
     } catch (error) {
-      // A failed assertion, or a stack overflow: the state of the instance is unknown.
-      if (error instanceof WebAssembly.RuntimeError || error instanceof RangeError) {
-        this.trapped = String(error.message);
-        throw refuse("aw-trap", "the module stopped: " + this.trapped, { cause: error });
-      }
-      throw error;
+      if (error instanceof AprError) throw error;
+      // A failed assertion, or a stack overflow, which has another class in each engine: the state of the instance is unknown.
+      this.trapped = String(error?.message ?? error);
+      throw refuse("aw-trap", "the module stopped: " + this.trapped, { cause: error });
     }
     if (status === 2) {
       const view = new DataView(bytes.buffer);

@@ -389,7 +389,7 @@ function describeModel(said, modelType) {
 
 const UNKNOWN = Object.freeze({
   type: null, inputs: null, outputs: null, classes: null, takesText: false, takesNothing: false, wide: false, givesProbabilities: false,
-  features: null, classNames: null, target: null,
+  features: null, classNames: null, target: null, terms: null,
 });
 
 /** Numbers of any type as 32-bit floats. */

@@ -135,7 +135,8 @@ export interface ModelInfo {
   type: string;
   inputs: number | null;
   outputs: number | null;
-  classes: Label[] | null;
+  /** `null` for a label of a type that is not known. */
+  classes: (Label | null)[] | null;
   takesText: boolean;
   takesNothing: boolean;
   wide: boolean;
@@ -143,6 +144,8 @@ export interface ModelInfo {
   features: string[] | null;
   classNames: string[] | null;
   target: string | null;
+  /** Of a model of texts, once it is decoded: the terms that {@link Term} has the indices of. */
+  terms: string[] | null;
 }
 
 /** Formats of other programs. */
@@ -274,10 +277,10 @@ export const cache: {
 
 export function quantize(
   type: string,
-  values: Float32Array,
-  options?: { rowLength?: number; importance?: Float32Array },
+  values: ArrayLike<number>,
+  options?: { rowLength?: number; importance?: ArrayLike<number> },
 ): Uint8Array;
-export function dequantize(type: string, bytes: Uint8Array, elements: number): Float32Array;
+export function dequantize(type: string, bytes: ArrayBuffer | ArrayBufferView, elements: number): Float32Array;
 export function quantTypes(): string[];
 
 export interface KeyPair {
@@ -294,10 +297,16 @@ export function verifyDetached(
 ): Promise<{ trustedComment: string; fingerprint: string }>;
 /** Encrypts a request to the owner of a model: to a public key, or to that in the metadata of a verified file. */
 export function encryptForModel(
-  input: string | Uint8Array | Float32Array,
+  input: string | ArrayBuffer | ArrayBufferView,
   key: string | AprFile,
-  options?: { context?: string | Uint8Array },
-): { request: Uint8Array; decryptResponse(response: Uint8Array): Uint8Array };
+  options?: { context?: string | ArrayBuffer | ArrayBufferView },
+): {
+  request: Uint8Array;
+  /** Once, if the response is the one to this request. */
+  decryptResponse(response: ArrayBuffer | ArrayBufferView): Uint8Array;
+  /** Frees what decrypts the response, for a request whose response is not decrypted. */
+  free(): void;
+};
 /**
  * Predictions of a server (`apr serve --inference-key`), which only the owner of its model and this page can read. The rows are encrypted to
  * `key`, the owner's public key or a file of the model that was opened with `signer`; or to the key that the server offers, signed by

@@ -52,12 +52,13 @@ export class Model {
     });
     const values = new Type(columns * table.length);
     table.forEach((row, idx) => {
-      row.forEach((value, column) => {
+      // An element that an array does not have is missing too: `forEach` would leave it out.
+      for (let column = 0; column < columns; column += 1) {
         // A missing value is NaN, which models without support for missing values refuse.
-        const number = value ?? NaN;
+        const number = row[column] ?? NaN;
         if (typeof number !== "number") throw refuse("aw-usage", `row ${idx} holds something that is no number`);
         values[idx * columns + column] = number;
-      });
+      }
     });
     return { values, columns };
   }

@@ -29,10 +29,15 @@ export function createPrivatePredict({ encryptForModel, verifyDetached }) {
     const body = encoder.encode(JSON.stringify({ rows: plain(rows) }));
     const context = `apr-serve private 1 ${offer.session}`;
     const content = contentOf(query, "application/json", "", body);
-    const { request, decryptResponse } = await encryptForModel(content, to, { context });
-    const sent = { method: "POST", body: request, headers: new Headers(headers) };
-    sent.headers.set("Content-Type", MEDIA_TYPE);
-    const response = responseOf(decryptResponse(await exchange(sent, ANSWER_MAX)));
+    const { request, decryptResponse, free } = await encryptForModel(content, to, { context });
+    let response;
+    try {
+      const sent = { method: "POST", body: request, headers: new Headers(headers) };
+      sent.headers.set("Content-Type", MEDIA_TYPE);
+      response = responseOf(decryptResponse(await exchange(sent, ANSWER_MAX)));
+    } finally {
+      free();
+    }
     const told = parsed(response.body, address);
     if (response.status !== 200) throw refusalOf(told, response.status);
     return told.predictions;

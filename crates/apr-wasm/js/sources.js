@@ -64,10 +64,10 @@ export class UrlSource {
   }
 
   async #first() {
-    const { response, bytes } = await this.#request(`bytes=0-${FIRST - 1}`, null);
+    const { response, bytes } = await this.#request({ from: 0, end: FIRST }, null);
     const total = totalOf(response);
     if (response.status === 206 && total !== null && !isEncoded(response)) {
-      if (bytes.length !== Math.min(FIRST, total)) throw refuse("aw-http", "the server sent another range than it was asked for");
+      if (startOf(response) !== 0 || bytes.length !== Math.min(FIRST, total)) throw otherRange();
       this.size = total;
       this.#head = bytes;
       this.#tag = tagOf(response);
@@ -93,16 +93,14 @@ export class UrlSource {
   async read(offset, length) {
     if (this.bytes) return this.bytes.subarray(offset, offset + length);
     const parts = [];
-    if (offset < this.#head.length) parts.push(this.#head.subarray(offset, Math.min(this.#head.length, offset + length)));
+    if (offset < this.#head.length) parts.push(this.#head.slice(offset, offset + length));
     const from = Math.max(offset, this.#head.length);
     const end = offset + length;
     if (from < end) {
-      const { response, bytes } = await this.#request(`bytes=${from}-${end - 1}`, this.#tag);
+      const { response, bytes } = await this.#request({ from, end }, this.#tag);
       const changed = response.status === 200 || totalOf(response) !== this.size || tagOf(response) !== this.#tag;
       if (changed) throw refuse("aw-changed", "the file at this address changed while it was read: open it again");
-      if (startOf(response) !== from || bytes.length !== end - from) {
-        throw refuse("aw-http", "the server sent another range than it was asked for");
-      }
+      if (startOf(response) !== from || bytes.length !== end - from) throw otherRange();
       parts.push(bytes);
     }
     if (parts.length === 1) return parts[0];
@@ -144,7 +142,7 @@ export class UrlSource {
       }, timeout);
     };
     const sent = new Headers(headers);
-    if (range) sent.set("Range", range);
+    if (range) sent.set("Range", `bytes=${range.from}-${range.end - 1}`);
     // Across origins this header costs a second request, and many servers refuse it: there only the responses are compared.
     if (tag && tag.startsWith('"') && isOwnOrigin(this.url)) sent.set("If-Range", tag);
     try {
@@ -156,22 +154,26 @@ export class UrlSource {
         error.isTransient = response.status >= 500;
         throw error;
       }
-      const most = response.status === 200 ? (this.options.maxBytes ?? MOST_WHOLE) : Infinity;
-      if (response.status === 200 && tag) {
+      // These bodies are of no use: the file changed, there is no such range, or the length of what was compressed is not known.
+      const isRange = response.status === 206 && range !== null;
+      if ((response.status === 200 && tag) || response.status === 416 || (isRange && isEncoded(response))) {
         controller.abort();
         return { response, bytes: new Uint8Array(0) };
       }
+      const most = isRange ? range.end - range.from : (this.options.maxBytes ?? MOST_WHOLE);
+      const tooLong = (length) => isRange ? otherRange()
+        : refuse("aw-too-large", `the server gives no ranges, and the file has ${length} bytes: allow them by maxBytes`);
       const declared = Number(response.headers.get("content-length") ?? NaN);
       if (declared > most) {
         controller.abort();
-        throw refuse("aw-too-large", `the server gives no ranges, and the file has ${declared} bytes: allow them by maxBytes`);
+        throw tooLong(declared);
       }
-      const bytes = await collect(response, most, (length) => {
+      const bytes = await collect(response, most, tooLong, (length) => {
         wind();
         this.bytesRead += length;
         this.options.onProgress?.({ bytesRead: this.bytesRead, size: this.size ?? null });
       });
-      return { response, bytes: response.status === 416 ? new Uint8Array(0) : bytes };
+      return { response, bytes };
     } catch (error) {
       if (error.code?.startsWith?.("aw-")) throw error;
       if (timedOut) throw refuse("aw-timeout", `nothing came from ${this.url} for ${timeout} ms`, { cause: error });
@@ -184,7 +186,11 @@ export class UrlSource {
   }
 }
 
-async function collect(response, most, took) {
+function otherRange() {
+  return refuse("aw-http", "the server sent another range than it was asked for");
+}
+
+async function collect(response, most, tooLong, took) {
   if (!response.body) return new Uint8Array(await response.arrayBuffer());
   const reader = response.body.getReader();
   const pieces = [];
@@ -196,7 +202,7 @@ async function collect(response, most, took) {
     took(value.length);
     if (length > most) {
       await reader.cancel();
-      throw refuse("aw-too-large", `the server gives no ranges, and sends more than ${most} bytes: allow them by maxBytes`);
+      throw tooLong(`more than ${most}`);
     }
     pieces.push(value);
   }

@@ -3,6 +3,7 @@
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
+use apr_container::Metadata;
 use apr_crypto::inference::{Padding, PendingRequest, RequestOptions, encrypt_for_model as encrypt};
 use apr_crypto::{
     Access, AnyPublicKey, AnySecretKey, Argon2Limits, Error, ErrorKind, Password, PublicKey, RecipientSecret,
@@ -152,13 +153,18 @@ pub(crate) fn verify_detached(args: &mut Arguments<'_>) -> Result<Answer, Failur
     Ok(Answer { json: json.finish(), bytes: Vec::new() })
 }
 
-/// A public key, a context, 256 random bytes, seconds since 1970, the input.
+/// A public key, as in a key file or as in the metadata of a model, a context, 256 random bytes, seconds since 1970, the input.
 ///
 /// # Errors
 ///
 /// If the key is not one to encrypt to.
 pub(crate) fn encrypt_for_model(args: &mut Arguments<'_>) -> Result<(Vec<u8>, PendingRequest), Failure> {
-    let key = AnyPublicKey::from_text(args.text()?)?.key.into_recipient()?;
+    let text = args.text()?;
+    let key = match AnyPublicKey::from_text(text) {
+        Ok(key) => key.key.into_recipient()?,
+        // Metadata may have it as hexadecimal digits.
+        Err(error) => Metadata::parse_inference_key(text).ok_or(error)?,
+    };
     let (context, random, now) = (args.bytes()?, args.bytes()?, args.u64()?);
     let options = RequestOptions::default().sent_at(now).with_padding(Padding::PowerOfTwo);
     Ok(encrypt(&mut Drawn(random), &key, context, args.clone().rest(), &options)?)

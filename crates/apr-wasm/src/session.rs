@@ -72,6 +72,8 @@ operations! {
     DecryptResponse = 19;
     /// What loading a file would run.
     Scan = 20;
+    /// Frees a request whose response is not decrypted.
+    FreeRequest = 21;
 }
 
 /// Open files and loaded models by their numbers.
@@ -144,11 +146,14 @@ impl Session {
                 self.pending.remove(pending)?;
                 Ok(Answer { bytes, ..Answer::default() })
             }
+            #[cfg(feature = "crypto")]
+            Operation::FreeRequest => self.pending.remove(args.u32()?),
             #[cfg(not(feature = "crypto"))]
             Operation::GenerateKeys
             | Operation::VerifyDetached
             | Operation::EncryptForModel
-            | Operation::DecryptResponse => Err(Failure::lacks("cryptography").into()),
+            | Operation::DecryptResponse
+            | Operation::FreeRequest => Err(Failure::lacks("cryptography").into()),
             operation => self.run_on_file(operation, arguments),
         }
     }

@@ -26,8 +26,12 @@ try {
 }
 const blocks: Uint8Array = quantize("q8_0", values, { rowLength: 32 });
 const again: Float32Array = dequantize("q8_0", blocks, 32);
-const { request, decryptResponse } = encryptForModel("x", generateKeys("encrypt").publicKey);
-console.log(simd, data.length, isView, proba, again, request, decryptResponse, (await cache.list())[0]?.sha256, openPlain);
+const { request, decryptResponse, free } = encryptForModel(new ArrayBuffer(4), generateKeys("encrypt").publicKey);
+const terms: string[] | null = model.terms;
+const label: string | number | bigint | boolean | null | undefined = model.classes?.[0];
+quantize("q8_0", [1, 2], { importance: new Float64Array(2) });
+free();
+console.log(simd, data.length, isView, proba, again, request, decryptResponse, (await cache.list())[0]?.sha256, openPlain, terms, label);
 // @ts-expect-error: no such level
 await open("x", { level: "lax" });
 `;

@@ -129,16 +129,23 @@ impl Metadata {
     pub fn names_inference_key(&self, key: &RecipientPublic) -> Option<bool> {
         self.custom.get(INFERENCE_KEY).map(|value| key_of(value).is_ok_and(|found| found == *key))
     }
+
+    /// The public key that an entry for encrypted requests is the text of: a line `apr-public-1...`, or 64 hexadecimal digits.
+    ///
+    /// The text proves nothing: [`authenticate`] returns the key of a file that is authenticated.
+    #[must_use]
+    pub fn parse_inference_key(text: &str) -> Option<RecipientPublic> {
+        match base16ct::mixed::decode_vec(text).ok().and_then(|bytes| bytes.try_into().ok()) {
+            Some(bytes) => RecipientPublic::from_bytes(&bytes).ok(),
+            None => text.parse().ok(),
+        }
+    }
 }
 
 /// The key in an entry of the metadata, or what is wrong with it.
 fn key_of(value: &Value) -> Result<RecipientPublic, &'static str> {
     let text = value.as_str().ok_or("the inference key is no text")?;
-    let key = match base16ct::mixed::decode_vec(text).ok().and_then(|bytes| bytes.try_into().ok()) {
-        Some(bytes) => RecipientPublic::from_bytes(&bytes).ok(),
-        None => text.parse().ok(),
-    };
-    key.ok_or("the inference key is not a public key")
+    Metadata::parse_inference_key(text).ok_or("the inference key is not a public key")
 }
 
 /// The metadata of a file, if they are authenticated: by the signature of a trusted key, whether or not the payload can be
