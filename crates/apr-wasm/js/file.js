@@ -1,7 +1,7 @@
 // An open file: its description, tensors and model.
 
 import { Operation, Question, revive } from "./engine.js";
-import { refuse } from "./errors.js";
+import { FormatError, refuse } from "./errors.js";
 import { Model } from "./model.js";
 import { MemorySource, toSource } from "./sources.js";
 
@@ -136,7 +136,7 @@ export class AprFile {
       }
       await this.unlock(this.#options);
     } else if (signer !== undefined && !this.#isAprV1) {
-      throw refuse("ac-not-signed", `a signature was demanded, and a file of the format ${this.format} holds none`);
+      throw this.#holdsNoSignature();
     } else if (this.#needsDecoding && !encrypted) {
       await this.#look();
     }
@@ -150,15 +150,16 @@ export class AprFile {
       return;
     }
     try {
-      this.#described(await this.#asked(Operation.Decode, (question) => this.#decodeQuestion(question, 1, {})));
+      this.#described(await this.#decodeAll({}));
     } catch (error) {
       if (error.code === "aw-trap" || !error.code) throw error;
       this.warnings.push({ kind: "payload", code: error.code, message: error.message });
     }
   }
 
-  #decodeQuestion(question, looks, keys) {
-    return writeKeys(question.u8(looks), keys);
+  /** The description of the decoded payload, whose signature is verified if a signer is given. */
+  #decodeAll(keys) {
+    return this.#asked(Operation.Decode, (question) => writeKeys(question.u8(1), keys));
   }
 
   /** Takes over a description; of a sealed file that was opened, that of the file inside it. */
@@ -224,31 +225,50 @@ export class AprFile {
     }
   }
 
+  /**
+   * These keys, or those that the file was opened with. Bytes that are read again need the signature of the key that was verified before:
+   * a server may give others.
+   */
+  #keys(given) {
+    const { password, identity, keyPassword } = given.password === undefined && given.identity === undefined ? this.#options : given;
+    const signer = given.signer ?? this.#options.signer ?? undefined;
+    if (signer !== undefined && !this.#numbers.features.includes("crypto")) {
+      throw refuse("aw-feature", 'verifying signatures is not in this build: import "apr-wasm" instead of "apr-wasm/core"');
+    }
+    return { password, identity, keyPassword, signer };
+  }
+
   /** Decrypts; with a signer, verifies first. */
-  async unlock(keys = {}) {
+  async unlock(given = {}) {
+    if (this.format !== "sealed" && !this.#isAprV1) throw refuse("ac-not-encrypted", `a file of the format ${this.format} is not encrypted`);
+    const keys = this.#keys(given);
+    let said;
     if (this.format === "sealed") {
-      const said = await this.#asked(Operation.Unseal, (question) => writeKeys(question, keys, this.protection.signed ? "anyone" : null));
+      said = await this.#asked(Operation.Unseal, (question) => writeKeys(question, keys, this.protection.signed ? "anyone" : null));
       this.publicMetadata ??= this.metadata;
       this.privateMetadata = revive(said.privateMetadata);
       this.innerFormat = said.format;
       this.innerVersion = said.version;
       this.#described(said);
       if (this.#needsDecoding) await this.#look();
-      this.#authentic(said.signer);
-    } else if (this.#isAprV1) {
-      const said = await this.#asked(Operation.Decode, (question) => this.#decodeQuestion(question, 1, keys));
-      this.#described(said);
-      this.#options = { ...this.#options, ...keys };
-      this.#authentic(said.signer);
     } else {
-      throw refuse("ac-not-encrypted", `a file of the format ${this.format} is not encrypted`);
+      said = await this.#decodeAll(keys);
+      this.#described(said);
     }
+    this.#options = { ...this.#options, ...keys };
+    this.#signedBy(said.signer, given);
+    this.protection = { ...this.protection, needs: null };
     return this;
   }
 
-  #authentic(signer) {
-    if (signer) this.protection = { ...this.protection, signer, verified: true };
-    this.protection = { ...this.protection, needs: null };
+  /** Notes the key whose signature was verified: nothing is read from now on that it did not sign. */
+  #signedBy(signer, given) {
+    if (!signer) return;
+    // Without a signer it is the key of before, no more trusted than it was.
+    const { verified, signer: before } = this.protection;
+    const isAgain = verified && (given.signer ?? null) === null;
+    this.protection = { ...this.protection, signer: isAgain ? before : signer, verified: true };
+    this.#options = { ...this.#options, signer: signer.publicKey };
   }
 
   /** Reads all bytes: the checksum, and the signature by the signer's public key (`"anyone"` for the key in the file). */
@@ -256,12 +276,33 @@ export class AprFile {
     if (this.#engine !== this.#numbers) {
       throw refuse("aw-nothing-to-verify", "a file of this format has neither checksum nor signature: verify a signature in a file of its own");
     }
+    if ((signer ?? null) !== null && this.#isAprV2) throw this.#holdsNoSignature();
     const fallback = this.protection.signed ? "anyone" : null;
-    const said = await this.#asked(Operation.Verify, (question) => {
-      return this.#isAprV2 ? question : writeKeys(question, { signer }, fallback);
-    });
-    if (said.signer) this.protection = { ...this.protection, signer: said.signer, verified: true };
-    return { signer: said.signer ?? null, complete: true };
+    const keys = { signer: this.#keys({ signer }).signer };
+    const said = await this.#asked(Operation.Verify, (question) => (this.#isAprV2 ? question : writeKeys(question, keys, fallback)));
+    if (this.innerFormat) {
+      // What was read of the file before may be of other bytes.
+      await this.unlock({ signer });
+    } else {
+      if (said.format !== undefined) this.#described(said);
+      this.#signedBy(said.signer, { signer });
+      if (said.format !== undefined && this.protection.needs === null) await this.#decodeVerified();
+    }
+    return { signer: said.signer ? this.protection.signer : null, complete: true };
+  }
+
+  #holdsNoSignature() {
+    return refuse("ac-not-signed", `a signature was demanded, and a file of the format ${this.format} holds none`);
+  }
+
+  /** Decodes the payload of a file that was verified; an invalid one is a warning until it is used. */
+  async #decodeVerified() {
+    try {
+      this.#described(await this.#decodeAll(this.#keys({})));
+    } catch (error) {
+      if (!(error instanceof FormatError) && error.code !== "aw-memory") throw error;
+      this.warnings.push({ kind: "payload", code: error.code, message: error.message });
+    }
   }
 
   #tensor(name) {
@@ -364,11 +405,14 @@ export class AprFile {
     if (this.#engine !== this.#numbers) {
       throw refuse("mo-no-model", `tensors of another program (${this.format}) are not a model that predicts here: read them one by one`);
     }
-    if (this.format === "sealed" && !this.innerFormat) await this.unlock({ ...this.#options, ...keys });
-    const all = { ...this.#options, ...keys };
-    const isVerified = this.protection.verified && all.signer === undefined;
-    const write = (question) => this.#decodeQuestion(question, isVerified ? 1 : 0, all);
-    const { model, number } = await this.#asked(Operation.LoadModel, write);
+    const isDemanded = (keys.signer ?? null) !== null;
+    if (this.format === "sealed") {
+      if (!this.innerFormat || isDemanded) await this.unlock(keys);
+    } else if (isDemanded && !this.#isAprV1) {
+      throw this.#holdsNoSignature();
+    }
+    const all = this.#keys(keys);
+    const { model, number } = await this.#asked(Operation.LoadModel, (question) => writeKeys(question, all));
     const known = describeModel(model);
     if (this.model) this.model = known;
     return new Model(this.#engine, number, known, this.notes);

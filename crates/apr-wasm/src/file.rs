@@ -13,7 +13,7 @@ use core::ops::Range;
 
 #[cfg(feature = "apr")]
 use apr_container::UncheckedSignature;
-#[cfg(feature = "gguf")]
+#[cfg(any(feature = "gguf", feature = "crypto"))]
 use model_file::Contents;
 #[cfg(feature = "apr")]
 use model_file::NamedModel;
@@ -121,9 +121,29 @@ impl OpenFile {
     #[cfg(feature = "apr")]
     pub(crate) fn verify(&mut self, args: &mut Arguments<'_>) -> Result<Answer, Outcome> {
         self.need_whole()?;
+        #[cfg(feature = "crypto")]
+        if self.file().is_ok_and(|file| file.format() == ModelFormat::AprV1 && !file.is_sealed()) {
+            return self.verify_v1(&Keys::read(args)?);
+        }
         let mut json = Json::object();
         json.raw("signer", self.verified(args)?.as_deref().unwrap_or("null"));
         self.forget();
+        Ok(Answer { json: json.finish(), bytes: Vec::new() })
+    }
+
+    /// Verifies an `.apr` file of version 1 and describes it anew by the bytes that were verified: those that came when it was opened may
+    /// be others. Those of a file that is not encrypted stay for [`decode`](Self::decode), which verifies whatever it decodes.
+    #[cfg(feature = "crypto")]
+    fn verify_v1(&mut self, keys: &Keys) -> Result<Answer, Outcome> {
+        let file = self.read(&OpenOptions::new().with_read_options(self.options).without_inflation())?;
+        let signer = file.verify_signature(keys.trust()).map_err(|error| self.outcome(error))?;
+        let mut json = description::describe(&file)?;
+        json.raw("signer", signer.map(found_json).as_deref().unwrap_or("null"));
+        let is_encrypted = matches!(file.contents(), Contents::AprV1(file) if file.info().encrypted);
+        self.state = State::Read(Box::new(file));
+        if is_encrypted {
+            self.forget();
+        }
         Ok(Answer { json: json.finish(), bytes: Vec::new() })
     }
 
@@ -139,7 +159,7 @@ impl OpenFile {
             }
         };
         #[cfg(feature = "crypto")]
-        if file.is_sealed() || file.format() == ModelFormat::AprV1 {
+        if file.is_sealed() {
             let keys = Keys::read(args)?;
             let signer = file.verify_signature(keys.trust()).map_err(|error| self.outcome(error))?;
             return Ok(signer.map(found_json));
@@ -241,7 +261,7 @@ impl OpenFile {
         Err(Failure::lacks("GGUF").into())
     }
 
-    /// The model in the file: whether its signature was verified before (a byte), then the [`Keys`].
+    /// The model in the file: the [`Keys`].
     #[cfg(feature = "apr")]
     pub(crate) fn load_model(&mut self, args: &mut Arguments<'_>) -> Result<NamedModel, Outcome> {
         self.need_whole()?;
@@ -249,8 +269,7 @@ impl OpenFile {
         let file = match &self.state {
             State::Read(file) if file.format() != ModelFormat::AprV1 || file.is_sealed() => file,
             _ => {
-                let looks = args.u8()? != 0;
-                read = self.read_whole(looks, &Keys::read(args)?)?;
+                read = self.read_whole(false, &Keys::read(args)?)?;
                 &read
             }
         };

@@ -15,10 +15,14 @@ function description() {
   return { format, innerFormat, version, size, bytesRead, notes, warnings, metadata, protection, tensors, model: file.model };
 }
 
-function close() {
+function freeModel() {
   model?.free();
-  file?.close();
   model = null;
+}
+
+function close() {
+  freeModel();
+  file?.close();
   file = null;
 }
 
@@ -43,11 +47,14 @@ const methods = {
 
   async unlock(keys) {
     await file.unlock(keys);
+    freeModel();
     return description();
   },
 
   async verify({ signer }) {
     await file.verify({ signer });
+    // It may be of bytes that this key did not sign.
+    freeModel();
     return description();
   },
 
@@ -71,7 +78,7 @@ const methods = {
     return Array.from(await file.array(key), (entry) => entry);
   },
 
-  /** Loads the model of the open file; once. */
+  /** Loads the model of the open file; once until its keys change. */
   async model() {
     model ??= await file.loadModel();
     return describeModel(model);
