@@ -1,6 +1,7 @@
 //! Object stores: credentials, signatures, lists and uploads, by `object_store` over our own connections.
 
 mod connector;
+mod settings;
 mod upload;
 
 use alloc::collections::BTreeMap;
@@ -9,9 +10,9 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::aws::AmazonS3ConfigKey;
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
-use object_store::gcp::{GcpCredentialProvider, GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::gcp::{GcpCredentialProvider, GoogleConfigKey};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::multipart::MultipartStore;
 use object_store::path::Path;
@@ -77,14 +78,13 @@ impl Store {
         connector: Connector,
         retry: RetryConfig,
     ) -> Result<Self, Error> {
-        let settings = ErrorKind::Settings { scheme: protocol.scheme() };
+        let problem = "they are incomplete or not valid".to_owned();
+        let settings = ErrorKind::Settings { scheme: protocol.scheme(), problem };
         let caused = |error: object_store::Error| Error::caused(settings.clone(), error);
         match protocol {
             Protocol::S3 => {
-                let builder = AmazonS3Builder::from_env()
-                    .with_bucket_name(bucket)
-                    .with_retry(retry)
-                    .with_http_connector(connector);
+                let builder = settings::amazon(bucket, std::env::vars_os())?;
+                let builder = builder.with_retry(retry).with_http_connector(connector);
                 let is_public = is_true(builder.get_config_value(&AmazonS3ConfigKey::SkipSignature));
                 let store = Arc::new(builder.clone().build().map_err(caused)?);
                 let access = if is_public {
@@ -96,10 +96,8 @@ impl Store {
                 Ok(Self::of(protocol, bucket, store, access))
             }
             Protocol::Google => {
-                let builder = GoogleCloudStorageBuilder::from_env()
-                    .with_bucket_name(bucket)
-                    .with_retry(retry)
-                    .with_http_connector(connector);
+                let builder = settings::google(bucket, std::env::vars_os())?;
+                let builder = builder.with_retry(retry).with_http_connector(connector);
                 let base = builder.get_config_value(&GoogleConfigKey::BaseUrl);
                 let is_public = is_true(builder.get_config_value(&GoogleConfigKey::SkipSignature));
                 // What is wrong with a key would show a part of it.

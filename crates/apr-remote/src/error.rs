@@ -174,7 +174,9 @@ located_error::errors! {
         Settings {
             /// The protocol.
             scheme: &'static str,
-        } = "rm-settings" (Usage), "the settings for {scheme}:// in the environment are not valid" => CREDENTIALS;
+            /// What is wrong with them; of a variable its name, not its value.
+            problem: String,
+        } = "rm-settings" (Usage), "settings for {scheme}:// in the environment: {problem}" => CREDENTIALS;
         /// An object of this key exists, also one that another writer has completed in the meantime. It is unchanged.
         Exists = "rm-exists" (Usage), "the object exists" => "choose another name, or add --force to replace it";
         /// The object has another length than what was sent. Another writer may have replaced it.
