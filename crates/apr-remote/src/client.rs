@@ -466,6 +466,7 @@ pub(crate) fn again(error: io::Error) -> Failed {
 pub(crate) fn without_answer(url: &Url, broken: Broken) -> Failed {
     match broken {
         Broken::Connection(error) => Failed::Again { error, after: None },
+        Broken::Settings(error) => error.into(),
         Broken::Request => Error::from(ErrorKind::Url { problem: "no request can be made of it" }).into(),
         Broken::Tls(error) => Error::caused(ErrorKind::Tls { host: url.host().to_owned() }, error).into(),
         Broken::Protocol(error) => {

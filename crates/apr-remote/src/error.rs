@@ -56,6 +56,14 @@ located_error::errors! {
         /// SSL_CERT_FILE cannot be read, or holds no certificate.
         Certificates = "rm-certificates" (Usage), "SSL_CERT_FILE names no file of certificates in PEM"
             => "correct SSL_CERT_FILE, or unset it to use the certificates of Mozilla's programme";
+        /// A variable of the environment names a proxy that cannot be used. Nothing is requested without it.
+        Proxy {
+            /// The variable.
+            variable: &'static str,
+            /// What is wrong with its value.
+            problem: &'static str,
+        } = "rm-proxy" (Usage), "{variable}: {problem}"
+            => "write http://HOST:PORT or https://HOST:PORT, with USER:PASSWORD@ before the host if need be, or unset the variable; SOCKS is not supported";
         /// The server has no such file: 404 or 410. The hub gives the same answer for a private repository without a token.
         NotFound {
             /// The host.

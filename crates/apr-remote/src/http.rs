@@ -10,16 +10,16 @@ use std::time::Instant;
 
 #[cfg(feature = "cloud")]
 use bytes::Bytes;
+use ureq::Agent;
 use ureq::http::{HeaderValue, Response};
 #[cfg(feature = "cloud")]
 use ureq::http::{Method, Request as HttpRequest};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
-use ureq::{Agent, Proxy};
 
 use crate::error::{Error, ErrorKind};
+use crate::proxy;
 use crate::retry::{Pace, allowed};
 use crate::transport::{Answer, Broken, Request, Transport};
-#[cfg(feature = "cloud")]
 use crate::url::Url;
 
 /// Time for a connection, and for the network to bring anything.
@@ -28,13 +28,16 @@ const STALL: Duration = Duration::from_secs(30);
 /// Connections of `ureq`.
 #[derive(Debug)]
 pub(crate) struct Http {
-    outside: Agent,
+    /// For `https://` and `http://`; why there is none is known when one is needed.
+    secure: Result<Agent, ErrorKind>,
+    plain: Result<Agent, ErrorKind>,
     /// Never through a proxy.
     loopback: Agent,
 }
 
 impl Http {
     /// Certificates are those of SSL_CERT_FILE, else of Mozilla's programme; proxies those of HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY.
+    /// A proxy that cannot be used ends the first request that needs it.
     ///
     /// # Errors
     ///
@@ -68,7 +71,20 @@ impl Http {
                 .user_agent(concat!("apr/", env!("CARGO_PKG_VERSION")));
             Agent::new_with_config(config.build())
         };
-        Ok(Self { outside: agent(Proxy::try_from_env()), loopback: agent(None) })
+        let of = |is_secure| proxy::of_environment(is_secure, |name| std::env::var_os(name)).map(agent);
+        Ok(Self { secure: of(true), plain: of(false), loopback: agent(None) })
+    }
+}
+
+impl Http {
+    /// What reaches a URL.
+    fn agent(&self, url: &Url) -> Result<&Agent, Broken> {
+        let agent = match (url.is_loopback(), url.is_secure()) {
+            (true, _) => return Ok(&self.loopback),
+            (false, true) => &self.secure,
+            (false, false) => &self.plain,
+        };
+        agent.as_ref().map_err(|kind| Broken::Settings(kind.clone().into()))
     }
 }
 
@@ -96,8 +112,7 @@ impl Http {
         times: Times,
     ) -> Result<Response<Bytes>, Broken> {
         // What has a time of its own for the connection is near, and not behind a proxy.
-        let is_near = url.is_loopback() || times.connect.is_some();
-        let agent = if is_near { &self.loopback } else { &self.outside };
+        let agent = if times.connect.is_some() { &self.loopback } else { self.agent(url)? };
         let (parts, body) = request.into_parts();
         let has_body = !matches!(parts.method, Method::GET | Method::HEAD | Method::DELETE);
         let answer = match has_body {
@@ -125,7 +140,7 @@ fn timed<B: ureq::AsSendBody>(agent: &Agent, request: HttpRequest<B>, times: Tim
 
 impl Transport for Http {
     fn send(&self, request: &Request<'_>) -> Result<Answer, Broken> {
-        let agent = if request.url.is_loopback() { &self.loopback } else { &self.outside };
+        let agent = self.agent(request.url)?;
         if let Some((media_type, body)) = request.content {
             let post = agent.post(request.url.full()).header("accept-encoding", "identity");
             let post = post.header("content-type", media_type).config();

@@ -27,6 +27,7 @@ mod pieces;
 mod pin;
 mod place;
 mod plan;
+mod proxy;
 mod retry;
 mod sign;
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::io::Read;
 use ureq::http::HeaderMap;
 use zeroize::Zeroizing;
 
+use crate::error::Error;
 use crate::url::Url;
 
 /// A GET, or a POST if it has content.
@@ -37,6 +38,8 @@ pub(crate) struct Answer {
 pub(crate) enum Broken {
     /// The connection: it is tried again.
     Connection(Box<dyn StdError + Send + Sync>),
+    /// The environment does not allow the request.
+    Settings(Error),
     /// The request cannot be written. What it is about would show the query of the URL.
     Request,
     /// The certificate or the protocol: trying again changes nothing.

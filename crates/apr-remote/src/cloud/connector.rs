@@ -177,6 +177,7 @@ fn stop(broken: Broken, host: String, tries: u32, is_service: bool) -> Stop {
             let kind = if is_connect { HttpErrorKind::Connect } else { HttpErrorKind::Interrupted };
             Stop { kind, error: Error::caused(ErrorKind::GaveUp { host, tries }, error) }
         }
+        Broken::Settings(error) => error.into(),
         Broken::Request => Error::from(ErrorKind::Url { problem: "no request can be made of it" }).into(),
         Broken::Tls(error) => Error::caused(ErrorKind::Tls { host }, error).into(),
         Broken::Protocol(error) => {
