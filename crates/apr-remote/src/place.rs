@@ -1,5 +1,7 @@
 //! What URLs name.
 
+use core::fmt;
+
 use crate::error::{Error, ErrorKind};
 use crate::hub::HubPath;
 use crate::object::{ObjectPath, Protocol};
@@ -60,6 +62,17 @@ impl Place {
             Self::Url(file) => file.beside(name).map(Self::Url),
             Self::Hub(file) => file.beside(name).map(Self::Hub),
             Self::Object(file) => file.beside(name).map(Self::Object),
+        }
+    }
+}
+
+/// As [`parse`](Place::parse) reads it, without the query.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(file) => file.fmt(f),
+            Self::Hub(file) => file.fmt(f),
+            Self::Object(file) => file.fmt(f),
         }
     }
 }

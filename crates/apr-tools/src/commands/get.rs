@@ -1,6 +1,7 @@
 //! `apr get`: copies remote files to this machine.
 
 mod copy;
+mod parts;
 mod plan;
 
 use alloc::borrow::Cow;
@@ -8,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-pub(in crate::commands) use self::copy::PARTS;
 use self::copy::{Copied, Folder, State};
+pub(in crate::commands) use self::parts::PARTS;
 use self::plan::Plan;
 use crate::args::WriteArgs;
 use crate::args::glob::PathSelection;
@@ -81,17 +82,22 @@ struct FileReport<'a> {
 /// If a file cannot be read, is another one than the server declares, or cannot be written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let plan = Plan::of(&args.url, &args.paths)?;
+    let folder = Folder::new(&args.output, args.write.overwrite(), args.connections.into());
+    let present = folder.check(&plan, console)?;
     let copied = match args.write.run() {
         Run::Dry => Vec::new(),
-        Run::Write => copy_all(&plan, args, console)?,
+        Run::Write => copy_all(&plan, &folder, present, console)?,
     };
     tell(&plan, &copied, args, console)?;
     Ok(Exit::Success)
 }
 
-fn copy_all(plan: &Plan, args: &Args, console: &mut Console) -> Result<Vec<Copied>, Failure> {
-    let folder = Folder::new(&args.output, args.write.overwrite(), args.connections.into());
-    let present = folder.check(plan, console)?;
+fn copy_all(
+    plan: &Plan,
+    folder: &Folder<'_>,
+    present: Vec<Option<Copied>>,
+    console: &Console,
+) -> Result<Vec<Copied>, Failure> {
     let mut progress = console.progress("downloading", plan.len());
     let mut copied = Vec::new();
     for (wanted, is_present) in plan.files.iter().zip(present) {
@@ -105,7 +111,7 @@ fn copy_all(plan: &Plan, args: &Args, console: &mut Console) -> Result<Vec<Copie
                 Ok(copy) => copied.push(copy),
                 Err(failure) => {
                     drop(progress);
-                    if folder.has_parts() {
+                    if folder.has_parts(plan) {
                         console.note("what has arrived is kept: the same command goes on there");
                     }
                     return Err(failure);
@@ -113,7 +119,7 @@ fn copy_all(plan: &Plan, args: &Args, console: &mut Console) -> Result<Vec<Copie
             },
         }
     }
-    folder.finish();
+    folder.finish(plan);
     Ok(copied)
 }
 

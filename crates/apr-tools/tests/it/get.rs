@@ -153,6 +153,89 @@ fn what_has_arrived_is_not_read_again() {
     assert!(sandbox.read("model/model.safetensors") == large && !part.exists());
 }
 
+/// A server of two files, which refuses `a.bin` from the second megabyte on until it is told otherwise.
+fn two_files(version: &'static str, is_whole: bool) -> Server {
+    Server::new(move |_, seen| {
+        let content = vec![seen.path.as_bytes()[1]; 70 << 20];
+        match (seen.path.as_str(), seen.range()) {
+            ("/a.bin", Some((from, _))) if !is_whole && from > 60 << 20 => Reply::status("403 Forbidden", ""),
+            ("/a.bin", _) => Reply::range(seen, &content, &format!("etag: \"{version}\"\r\n")),
+            _ => Reply::range(seen, &content[..1000], "etag: \"b\"\r\n"),
+        }
+    })
+}
+
+#[test]
+fn what_has_arrived_of_other_files_stays() {
+    let sandbox = Sandbox::empty();
+    let count = || fs::read_dir(sandbox.path("out/.apr-get")).map_or(0, Iterator::count);
+    let run = |server: &Server, name: &str| {
+        let ran = sandbox.run(&["get", &server.url(name), "-o", "out", "--connections", "1"]);
+        (ran.exit, ran.stderr)
+    };
+    let broken = two_files("1", false);
+    let (exit, stderr) = run(&broken, "/a.bin");
+    assert!(exit == 5 && stderr.contains("goes on there"), "{stderr}");
+    let arrived = fs::read_dir(sandbox.path("out/.apr-get")).unwrap().next().unwrap().unwrap();
+    assert!(arrived.metadata().unwrap().len() > 40 << 20);
+    assert_eq!(run(&broken, "/b.bin").0, 0);
+    assert_eq!((count(), sandbox.read("out/b.bin").len()), (1, 1000));
+
+    // An older version of the same file goes.
+    let (exit, stderr) = run(&two_files("2", true), "/a.bin");
+    assert_eq!((exit, count()), (0, 0), "{stderr}");
+    assert!(!sandbox.path("out/.apr-get").exists());
+}
+
+#[test]
+fn a_folder_of_parts_that_another_process_removes_is_made_again() {
+    let sandbox = Sandbox::empty();
+    let folder = sandbox.path("model/.apr-get");
+    let server = hub(files(), move |_, reply| {
+        let _ = fs::remove_dir(&folder);
+        reply
+    });
+    let (exit, _, stderr) = get(&sandbox, &server, &["hf://org/name", "-o", "model"]);
+    assert_eq!(exit, 0, "{stderr}");
+}
+
+#[test]
+fn only_parts_are_removed_and_not_through_a_link() {
+    let sandbox = Sandbox::empty();
+    let server = hub(files(), |_, reply| reply);
+    let args = ["hf://org/name/README.md", "-o", "model"];
+    let part = "0123456789abcdef0123456789abcdef";
+    fs::create_dir_all(sandbox.path("model/.apr-get")).unwrap();
+    for name in ["notes.txt", part] {
+        sandbox.write(&format!("model/.apr-get/{name}"), b"mine");
+    }
+    assert_eq!(get(&sandbox, &server, &args).0, 0);
+    assert_eq!(fs::read_dir(sandbox.path("model/.apr-get")).unwrap().count(), 2);
+
+    fs::remove_file(sandbox.path("model/README.md")).unwrap();
+    fs::rename(sandbox.path("model/.apr-get"), sandbox.path("victim")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("../victim", sandbox.path("model/.apr-get")).unwrap();
+    #[cfg(not(unix))]
+    sandbox.write("model/.apr-get", b"mine");
+    for args in [&args[..], &["hf://org/name/README.md", "-o", "model", "--dry-run"]] {
+        let (exit, _, stderr) = get(&sandbox, &server, args);
+        assert!(exit == 2 && stderr.contains("cli-output-kind") && stderr.contains(".apr-get"), "{stderr}");
+    }
+    assert_eq!(fs::read_dir(sandbox.path("victim")).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(sandbox.path("model")).unwrap().count(), 1);
+}
+
+#[test]
+fn what_does_not_fit_leaves_nothing_behind() {
+    let sandbox = Sandbox::empty();
+    let answer = json!({"sha": COMMIT, "siblings": [{"rfilename": "a", "size": 1_u64 << 60}]}).to_string();
+    let server = Server::new(move |_, _| Reply::whole(answer.as_bytes(), ""));
+    let (exit, _, stderr) = get(&sandbox, &server, &["hf://org/name", "-o", "model"]);
+    assert!(exit == 5 && stderr.contains("cli-no-space"), "{stderr}");
+    assert!(!sandbox.path("model").exists());
+}
+
 #[test]
 fn another_content_is_refused_and_leaves_nothing() {
     let sandbox = Sandbox::empty();
@@ -184,6 +267,53 @@ fn files_that_are_there_stay() {
         let (exit, _, stderr) = get(&sandbox, &server, &[&url, "-o", "model", "--force"]);
         assert_eq!(exit, 0, "{stderr}");
     }
+}
+
+#[test]
+fn a_dry_run_is_refused_as_the_run_is() {
+    let sandbox = Sandbox::empty();
+    let server = hub(files(), |_, reply| reply);
+    let args = ["hf://org/name/onnx", "-o", "model", "--dry-run"];
+    fs::create_dir_all(sandbox.path("model/onnx")).unwrap();
+    sandbox.write("model/onnx/model.onnx", b"mine");
+    let (exit, stdout, stderr) = get(&sandbox, &server, &args);
+    assert!(exit == 2 && stderr.contains("cli-output-exists") && stdout.is_empty(), "{stdout}{stderr}");
+    assert_eq!(get(&sandbox, &server, &[&args[..], &["--force"]].concat()).0, 0);
+    assert_eq!(sandbox.read("model/onnx/model.onnx"), b"mine");
+
+    // No option replaces a folder.
+    fs::remove_file(sandbox.path("model/onnx/model.onnx")).unwrap();
+    fs::create_dir(sandbox.path("model/onnx/model.onnx")).unwrap();
+    let (exit, _, stderr) = get(&sandbox, &server, &args[..3]);
+    assert!(exit == 2 && stderr.contains("cli-output-kind") && !stderr.contains("--force"), "{stderr}");
+}
+
+#[test]
+fn failures_name_what_they_are_about() {
+    let sandbox = Sandbox::with_models();
+    let folder = sandbox.path("sharded");
+    let server = Server::new(move |_, seen| match fs::read(folder.join(seen.path.trim_start_matches('/'))) {
+        Ok(bytes) if !seen.path.contains("00002") => Reply::range(seen, &bytes, "etag: \"v1\"\r\n"),
+        _ => Reply::status("404 Not Found", ""),
+    });
+    let ran = sandbox.run(&["get", &server.url("/model.safetensors.index.json"), "-o", "copy"]);
+    assert!(ran.exit == 5 && ran.stderr.contains("file:   http"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("/model-00002"), "{}", ran.stderr);
+
+    let missing = json!({"sha": COMMIT, "siblings": [{"rfilename": "a", "size": 1}]}).to_string();
+    let server = Server::new(move |number, _| match number {
+        0 => Reply::whole(missing.as_bytes(), ""),
+        _ => Reply::status("404 Not Found", ""),
+    });
+    let (exit, _, stderr) = get(&sandbox, &server, &["hf://org/name", "-o", "model"]);
+    let file = format!("file:   hf://org/name@{COMMIT}/a");
+    assert!(exit == 5 && stderr.contains(&file), "{stderr}");
+
+    // What cannot be written is named by its path.
+    let long = format!("/{}", "x".repeat(300));
+    let server = Server::new(|_, seen| Reply::range(seen, b"content", "etag: \"v1\"\r\n"));
+    let ran = sandbox.run(&["get", &server.url(&long), "-o", "long"]);
+    assert!(ran.exit == 5 && ran.stderr.contains("file:   long"), "{}", ran.stderr);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The copy of a file: it grows in a folder of parts, and takes its place when it is whole.
 
 use alloc::sync::Arc;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -10,15 +10,14 @@ use read_at::ReadAt as _;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+use super::parts::Parts;
 use super::plan::{Plan, Wanted};
-use crate::error::{CODE_NO_SPACE, CODE_OUTPUT_EXISTS, CODE_USAGE, Failure};
+use crate::error::{CODE_NO_SPACE, CODE_OUTPUT_EXISTS, Failure};
 use crate::file_digest;
 use crate::output::{Overwrite, check_file};
 use crate::remote::{self, other_digest};
 use crate::terminal::{Console, Progress, human};
 
-/// The folder of parts.
-pub(in crate::commands) const PARTS: &str = ".apr-get";
 /// A part reaches the disk each time that so much has been appended. What is appended after that may be lost with the power, and is read
 /// again where no digest would tell.
 const SYNC_LEN: u64 = 16 << 20;
@@ -51,13 +50,14 @@ pub(super) struct Copied {
 #[derive(Debug)]
 pub(super) struct Folder<'f> {
     path: &'f Path,
+    parts: Parts,
     overwrite: Overwrite,
     connections: usize,
 }
 
 impl<'f> Folder<'f> {
-    pub(super) const fn new(path: &'f Path, overwrite: Overwrite, connections: usize) -> Self {
-        Self { path, overwrite, connections }
+    pub(super) fn new(path: &'f Path, overwrite: Overwrite, connections: usize) -> Self {
+        Self { path, parts: Parts::of(path), overwrite, connections }
     }
 
     /// The files that are there already; refuses, before anything is read, what could not be written in the end.
@@ -67,21 +67,23 @@ impl<'f> Folder<'f> {
     /// If a file is another one and may not be replaced, or the disk has less space.
     pub(super) fn check(&self, plan: &Plan, console: &Console) -> Result<Vec<Option<Copied>>, Failure> {
         remote::refuse_folder(self.path)?;
+        self.parts.check()?;
         let mut present = Vec::new();
         let mut missing = 0_u64;
         let mut progress = console.progress("comparing", 0);
         for wanted in &plan.files {
             let copy = self.present(wanted, |len| progress.advance(len))?;
             if copy.is_none() {
-                missing = missing.saturating_add(wanted.len.unwrap_or(0));
+                let lens =
+                    self.parts.of_file(&wanted.path).filter_map(|part| Some(part.metadata().ok()?.len()));
+                let arrived = lens.max().unwrap_or(0);
+                missing = missing.saturating_add(wanted.len.unwrap_or(0).saturating_sub(arrived));
             }
             present.push(copy);
         }
-        fs::create_dir_all(self.path.join(PARTS))
-            .map_err(|error| Failure::io("create the file", self.path, &error))?;
-        let arrived = self.parts().filter_map(|part| Some(part.metadata().ok()?.len())).sum();
-        let missing = missing.saturating_sub(arrived);
-        match durable_file::available_space(self.path) {
+        // The folder is made with the first part.
+        let mut above = self.path.ancestors().filter(|path| path.is_dir());
+        match durable_file::available_space(above.next().unwrap_or_else(|| Path::new("."))) {
             Some(available) if available < missing => {
                 let (missing, available) = (human::bytes(missing), human::bytes(available));
                 let what = format!("{missing} are missing, and the disk has space for {available}");
@@ -111,8 +113,10 @@ impl<'f> Folder<'f> {
             None if is_same_len => return Ok(None),
             _ => {}
         }
-        check_file(&path, self.overwrite)
-            .map_err(|failure| failure.help("it differs; replace it with --force"))?;
+        check_file(&path, self.overwrite).map_err(|failure| match failure.code() {
+            CODE_OUTPUT_EXISTS => failure.help("it differs; replace it with --force"),
+            _ => failure,
+        })?;
         Ok(None)
     }
 
@@ -127,9 +131,9 @@ impl<'f> Folder<'f> {
         client: &Arc<Client>,
         progress: &mut Progress,
     ) -> Result<Copied, Failure> {
-        let file = client.open(&wanted.place)?;
-        let shown = file.shown();
-        self.copy_open(wanted, &file, progress).map_err(|failure| failure.in_place_of_file(Path::new(&shown)))
+        let opened = client.open(&wanted.place).map_err(Failure::from);
+        let file = opened.map_err(|failure| failure.in_file(Path::new(&wanted.place.to_string())))?;
+        self.copy_open(wanted, &file, progress).map_err(|failure| failure.in_file(Path::new(&file.shown())))
     }
 
     fn copy_open(
@@ -144,7 +148,7 @@ impl<'f> Folder<'f> {
             return Err(apr_remote::Error::from(kind).into());
         }
         let declared = wanted.sha256.as_deref().or(file.sha256_declared());
-        let mut part = Part::open(self.path, wanted, file)?;
+        let mut part = Part::open(self, wanted, file)?;
         let mut copied = part.fill(file, declared, self.connections, progress)?;
         if declared.is_some_and(|declared| declared != copied.sha256) && copied.state == State::Resumed {
             // What was there of it may have been lost with the power.
@@ -185,28 +189,22 @@ impl<'f> Folder<'f> {
         Ok(copied)
     }
 
-    fn parts(&self) -> impl Iterator<Item = fs::DirEntry> {
-        fs::read_dir(self.path.join(PARTS)).into_iter().flatten().flatten()
-    }
-
-    /// Whether anything has arrived of a file that is not whole.
-    pub(super) fn has_parts(&self) -> bool {
-        let has = self.parts().any(|part| part.metadata().is_ok_and(|part| part.len() > 0));
+    /// Whether anything has arrived of one of the files that is not complete.
+    pub(super) fn has_parts(&self, plan: &Plan) -> bool {
+        let mut parts = plan.files.iter().flat_map(|wanted| self.parts.of_file(&wanted.path));
+        let has = parts.any(|part| part.metadata().is_ok_and(|part| part.len() > 0));
         if !has {
-            self.finish();
+            self.finish(plan);
         }
         has
     }
 
-    /// Removes the folder of parts, and in it those of other versions that no other process is writing.
-    pub(super) fn finish(&self) {
-        for part in self.parts() {
-            let path = part.path();
-            if File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
-                let _ = fs::remove_file(path);
-            }
+    /// Removes the parts of other versions of the files that no other process is writing. Those of other files stay.
+    pub(super) fn finish(&self, plan: &Plan) {
+        for wanted in &plan.files {
+            self.parts.remove(&wanted.path);
         }
-        let _ = fs::remove_dir(self.path.join(PARTS));
+        self.parts.remove_folder();
     }
 }
 
@@ -238,33 +236,14 @@ struct Part {
 
 impl Part {
     /// The part of this version of the file, empty if there is none.
-    fn open(folder: &Path, wanted: &Wanted, file: &RemoteFile) -> Result<Self, Failure> {
+    fn open(folder: &Folder<'_>, wanted: &Wanted, file: &RemoteFile) -> Result<Self, Failure> {
         let declared = wanted.sha256.as_deref().or(file.sha256_declared());
         // A digest is the same for every address.
         let version = declared
             .map_or_else(|| format!("{} {}", file.url(), file.version().unwrap_or_default()), str::to_owned);
-        let identity = format!("{}\n{version}\n{}", wanted.path, file.total_len());
-        let name = base16ct::lower::encode_string(&Sha256::digest(identity)[..16]);
-        let path = folder.join(PARTS).join(name);
+        let opened = folder.parts.open(&wanted.path, &format!("{version}\n{}", file.total_len()));
+        let (path, part) = opened.map_err(|failure| failure.in_file(&folder.path.join(&wanted.path)))?;
         let failed = |error: io::Error| Failure::io("write the file", &path, &error);
-        if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
-            return Err(Failure::new(CODE_USAGE, "it is not a regular file").in_file(&path));
-        }
-        let part = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(failed)?;
-        match part.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let failure = Failure::new(CODE_USAGE, "another process is writing this file");
-                return Err(failure.in_file(&folder.join(&wanted.path)).help("wait until it has ended"));
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
         let found = part.metadata().map_err(failed)?.len();
         let mut part = Self { path, file: part, len: found };
         part.truncate(match (declared, file.version()) {

@@ -85,7 +85,7 @@ impl Plan {
 /// Whether a path stays in the folder that it is appended to, on every system.
 fn is_local(path: &str) -> bool {
     let is_plain = |part: &str| {
-        !matches!(part, "" | "." | ".." | super::copy::PARTS)
+        !matches!(part, "" | "." | ".." | super::parts::PARTS)
             && !part.contains(|c: char| c.is_control() || matches!(c, '\\' | ':'))
     };
     path.split('/').all(is_plain)
@@ -107,7 +107,8 @@ fn of_url(client: &Arc<Client>, place: &Place) -> Result<Vec<Wanted>, Failure> {
         let names: BTreeSet<&str> = index.weight_map().map(|(_, shard)| shard).collect();
         for name in names {
             let place = place.beside(name)?;
-            let shard = client.open(&place)?;
+            let opened = client.open(&place).map_err(Failure::from);
+            let shard = opened.map_err(|failure| failure.in_file(Path::new(&place.to_string())))?;
             files.push(of_file(&shard, place, name.to_owned()));
         }
     }
