@@ -2,15 +2,18 @@
 
 use alloc::sync::Arc;
 use core::time::Duration;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::thread;
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
+#[allow(dead_code, reason = "not each of the tests that share this file looks at the body")]
 pub(crate) struct Seen {
+    pub(crate) method: String,
     pub(crate) path: String,
+    pub(crate) body: Vec<u8>,
     /// Names in lower case.
     pub(crate) headers: Vec<(String, String)>,
 }
@@ -64,6 +67,12 @@ impl Reply {
         Self { head, body: content.to_vec(), ..Self::default() }
     }
 
+    /// The connection ends without an answer.
+    #[allow(dead_code, reason = "as above")]
+    pub(crate) fn nothing() -> Self {
+        Self { closes: true, ..Self::default() }
+    }
+
     /// Cuts the body and ends the connection.
     pub(crate) fn cut(mut self, len: usize) -> Self {
         self.body.truncate(len);
@@ -105,25 +114,33 @@ impl Server {
 }
 
 fn serve(stream: &TcpStream, list: &Mutex<Vec<Seen>>, answers: &Answers) -> Option<()> {
-    let mut lines = BufReader::new(stream).lines();
+    let mut reader = BufReader::new(stream);
+    let line = |reader: &mut BufReader<_>| reader.lines().next()?.ok();
     loop {
-        let first = lines.next()?.ok()?;
-        let path = first.split(' ').nth(1)?.to_owned();
+        let first = line(&mut reader)?;
+        let (method, path) = first.split_once(' ')?;
+        let (method, path) = (method.to_owned(), path.split(' ').next()?.to_owned());
         let mut headers = Vec::new();
         loop {
-            let line = lines.next()?.ok()?;
+            let line = line(&mut reader)?;
             match line.split_once(": ") {
                 Some((name, value)) => headers.push((name.to_ascii_lowercase(), value.to_owned())),
                 None => break,
             }
         }
-        let seen = Seen { path, headers };
+        let mut seen = Seen { method, path, body: Vec::new(), headers };
+        let len = seen.header("content-length").map_or(0, |len| len.parse().unwrap());
+        reader.by_ref().take(len).read_to_end(&mut seen.body).ok()?;
         let number = {
             let mut list = list.lock().unwrap();
             list.push(seen.clone());
             list.len() - 1
         };
         let reply = answers(number, &seen);
+        if reply.head.is_empty() {
+            stream.shutdown(std::net::Shutdown::Both).ok()?;
+            return None;
+        }
         let mut out = stream;
         out.write_all(reply.head.as_bytes()).ok()?;
         out.write_all(b"\r\n").ok()?;

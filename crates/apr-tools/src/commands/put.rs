@@ -4,7 +4,7 @@ use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use apr_remote::{Client, Error, ErrorKind, ObjectPath, Place};
@@ -115,9 +115,10 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     };
     let named = |failure: Failure| failure.in_file(&args.output);
     let items = items(args, &client, &to).map_err(named)?;
+    let present = compare_all(&items, &client, args.write.overwrite(), console)?;
     let sent = match args.write.run() {
         Run::Dry => Vec::new(),
-        Run::Write => send_all(&items, &client, args.write.overwrite(), console)?,
+        Run::Write => send_all(&items, present, &client, args.write.overwrite(), console)?,
     };
     tell(&items, &sent, args, console)?;
     Ok(Exit::Success)
@@ -129,32 +130,61 @@ fn items(args: &Args, client: &Client, to: &ObjectPath) -> Result<Vec<Item>, Fai
     let is_folder = args.input.is_dir();
     if is_folder {
         add_below(&args.input, "", DEPTH_MAX, &mut files)?;
-        files.retain(|(path, _)| args.paths.includes(path));
     } else {
         let name = args.input.file_name().unwrap_or_default();
         files.push((text(Path::new(name))?, args.input.clone()));
     }
+    files.retain(|(path, _)| args.paths.includes(path));
     if files.is_empty() {
         let failure = Failure::new(CODE_USAGE, "there is no file, or --include and --exclude leave none");
         return Err(failure.in_file(&args.input));
     }
-    let known: BTreeMap<String, u64> = match is_folder {
-        true => client
-            .list_objects(to)?
-            .into_iter()
-            .map(|found| (found.path.key().to_owned(), found.len))
-            .collect(),
-        false => BTreeMap::new(),
-    };
     let mut items = Vec::new();
     for (path, file) in files {
-        let object = if is_folder || to.is_prefix() { to.below(&path)? } else { to.clone() };
-        let len = durable_file::open_regular(&file, u64::MAX)?.len();
-        let found = if is_folder { known.get(object.key()).copied() } else { client.object_len(&object)? };
-        items.push(Item { file, path, object, len, found });
+        let object = if is_folder || to.is_prefix() { key(to, &path, &file)? } else { to.clone() };
+        let opened = durable_file::open_regular(&file, u64::MAX).map_err(Failure::from);
+        let len = match opened {
+            Ok(opened) => opened.len(),
+            Err(failure) if failure.exit() == Exit::Invalid => {
+                return Err(failure.help("name a regular file, or leave this one out with --exclude"));
+            }
+            Err(failure) => return Err(failure),
+        };
+        items.push(Item { file, path, object, len, found: None });
+    }
+    let known = if is_folder { known(client, to)? } else { None };
+    for item in &mut items {
+        item.found = match &known {
+            Some(known) => known.get(item.object.key()).copied(),
+            None => client.object_len(&item.object)?,
+        };
     }
     items.sort_by_cached_key(|item| (item.path.ends_with(".index.json"), item.path.clone()));
     Ok(items)
+}
+
+/// The object of a file below the prefix.
+fn key(to: &ObjectPath, path: &str, file: &Path) -> Result<ObjectPath, Failure> {
+    let refused = |problem: &str| {
+        let failure = Failure::new(CODE_USAGE, format!("the name cannot be part of a key: {problem}"));
+        failure.in_file(file).help("rename the file, or leave it out with --exclude")
+    };
+    match path.contains(char::is_control) {
+        true => Err(refused("it has a line feed or another control character")),
+        false => to.below(path).map_err(|_| refused("it has a backslash or a colon")),
+    }
+}
+
+/// Bytes of the objects below the prefix; `None` if there are too many, or some that this program does not read, which is no reason not to
+/// write others.
+fn known(client: &Client, to: &ObjectPath) -> Result<Option<BTreeMap<String, u64>>, Failure> {
+    match client.list_objects(to) {
+        Ok(listed) => {
+            Ok(Some(listed.into_iter().map(|found| (found.path.key().to_owned(), found.len)).collect()))
+        }
+        Err(error) if matches!(error.kind(), ErrorKind::Listing { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The files below a folder with their paths. Links to files are followed, links to folders are not.
@@ -191,27 +221,37 @@ fn text(path: &Path) -> Result<String, Failure> {
     text.map(str::to_owned).ok_or_else(|| Failure::new(CODE_USAGE, "the name is not Unicode").in_file(path))
 }
 
-/// Compares what is there first: nothing is sent if an object differs and may not be replaced.
-fn send_all(
+fn total<'i>(items: impl Iterator<Item = &'i Item>) -> u64 {
+    items.map(|item| item.len).fold(0, u64::saturating_add)
+}
+
+/// The digests of objects that have the bytes of their files.
+///
+/// # Errors
+///
+/// If another object differs and may not be replaced: then nothing is sent.
+fn compare_all(
     items: &[Item],
     client: &Arc<Client>,
     overwrite: Overwrite,
     console: &Console,
-) -> Result<Vec<Sent>, Failure> {
-    let bytes = |is_found: bool| {
-        let chosen = items.iter().filter(|item| !is_found || item.found == Some(item.len));
-        chosen.map(|item| item.len).fold(0, u64::saturating_add)
-    };
-    let mut present = Vec::with_capacity(items.len());
-    if items.iter().any(|item| item.found.is_some()) {
-        let mut progress = console.progress("comparing", bytes(true));
-        for item in items {
-            present.push(same(item, client, overwrite, &mut progress)?);
-        }
-    } else {
-        present.resize_with(items.len(), || None);
+) -> Result<Vec<Option<String>>, Failure> {
+    if items.iter().all(|item| item.found.is_none()) {
+        return Ok(items.iter().map(|_| None).collect());
     }
-    let mut progress = console.progress("uploading", bytes(false));
+    let same_len = items.iter().filter(|item| item.found == Some(item.len));
+    let mut progress = console.progress("comparing", total(same_len));
+    items.iter().map(|item| same(item, client, overwrite, &mut progress)).collect()
+}
+
+fn send_all(
+    items: &[Item],
+    present: Vec<Option<String>>,
+    client: &Arc<Client>,
+    overwrite: Overwrite,
+    console: &Console,
+) -> Result<Vec<Sent>, Failure> {
+    let mut progress = console.progress("uploading", total(items.iter()));
     let mut sent = Vec::with_capacity(items.len());
     for (item, present) in items.iter().zip(present) {
         progress.item(&item.path);
@@ -283,8 +323,10 @@ fn send(
     let mut left = item.len;
     while left > 0 {
         let wanted = left.min(PIECE_LEN as u64) as usize;
-        file.read_exact(&mut piece[..wanted])
-            .map_err(|error| Failure::io("read the file", &item.file, &error))?;
+        file.read_exact(&mut piece[..wanted]).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => changed(item),
+            _ => Failure::io("read the file", &item.file, &error),
+        })?;
         hash.update(&piece[..wanted]);
         object.write_all(&piece[..wanted]).map_err(|error| remote::object_failure(&shown, &error))?;
         progress.advance(wanted);
@@ -292,11 +334,16 @@ fn send(
     }
     let after = state(&file)?;
     if after != before || after.0 != item.len {
-        let what = "the file was changed while it was sent; nothing of it was stored";
-        return Err(Failure::new(CODE_INPUT_CHANGED, what).in_file(&item.file));
+        return Err(changed(item));
     }
     object.finish().map_err(named)?;
     Ok(base16ct::lower::encode_string(&hash.finalize()))
+}
+
+fn changed(item: &Item) -> Failure {
+    let what = "the file was changed while it was sent; nothing of it was stored";
+    let failure = Failure::new(CODE_INPUT_CHANGED, what).in_file(&item.file);
+    failure.help("repeat the command when no other program writes the file")
 }
 
 fn tell(items: &[Item], sent: &[Sent], args: &Args, console: &mut Console) -> Result<(), Failure> {

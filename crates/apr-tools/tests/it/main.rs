@@ -46,6 +46,8 @@ mod pipelines;
 mod private;
 mod protected_pipeline;
 mod protection;
+#[cfg(feature = "cloud")]
+mod put;
 mod quantize;
 mod quantized_models;
 mod readme;
