@@ -94,7 +94,7 @@ located_error::errors! {
             host: String,
             /// How often it was tried without progress.
             tries: u32,
-        } = "rm-gave-up" (Io), "gave up after {} to read from {}", Tries(tries), host => AGAIN;
+        } = "rm-gave-up" (Io), "gave up on {host} after {}", Tries(tries) => AGAIN;
         /// The server asks for a longer pause (Retry-After) than is waited for.
         Pause {
             /// The host.

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::cell::RefCell;
+use core::fmt;
 use core::net::IpAddr;
 use core::pin::Pin;
 use core::sync::atomic::Ordering;
@@ -15,7 +16,7 @@ use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
-use ureq::http::{HeaderValue, Method, Request, StatusCode};
+use ureq::http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 
 use crate::client::PlainHttp;
 use crate::counts::Counters;
@@ -91,6 +92,12 @@ fn is_completion(method: &Method, query: &str) -> bool {
     }
 }
 
+/// Whether a request stores an object only where there is none.
+fn is_guarded(method: &Method, headers: &HeaderMap) -> bool {
+    *method == Method::PUT
+        && ["if-none-match", "x-goog-if-generation-match"].iter().any(|name| headers.contains_key(*name))
+}
+
 /// Whether a host gives credentials to the machine or container that asks, over plain HTTP: at an address that is on no other network.
 fn is_service(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
@@ -111,6 +118,19 @@ struct Stop {
     error: Error,
 }
 
+impl Stop {
+    /// Of a request that can be repeated: it changes nothing if an earlier one has arrived.
+    fn guarded(self) -> Self {
+        match self.kind {
+            HttpErrorKind::Interrupted => {
+                SEEN.with_borrow_mut(|seen| seen.is_unclear = true);
+                Self { kind: HttpErrorKind::Connect, ..self }
+            }
+            _ => self,
+        }
+    }
+}
+
 impl From<Error> for Stop {
     fn from(error: Error) -> Self {
         Self { kind: HttpErrorKind::Unknown, error }
@@ -127,6 +147,7 @@ impl Connector {
             return Err(Error::from(ErrorKind::PlainHttp { host }).into());
         }
         let is_completion = is_completion(request.method(), request.uri().query().unwrap_or_default());
+        let is_guarded = is_guarded(request.method(), request.headers());
         if self.is_new_only && is_completion {
             // Not among the headers that have to be signed.
             request.headers_mut().insert("if-none-match", HeaderValue::from_static("*"));
@@ -147,10 +168,12 @@ impl Connector {
         let answer = self
             .http
             .exchange(request, &url, times)
-            .map_err(|broken| stop(broken, host.clone(), tries, is_service))?;
+            .map_err(|broken| stop(broken, host.clone(), tries, is_service))
+            .map_err(|stop| if is_guarded { stop.guarded() } else { stop })?;
         self.counters.bytes.fetch_add(answer.body().len() as u64, Ordering::Relaxed);
         let status = answer.status();
         if !status.is_success() {
+            SEEN.with_borrow_mut(|seen| seen.is_unclear |= status.is_server_error());
             let code = code_of(answer.body()).map(str::to_owned);
             let outcome = Outcome::Refused { status, code, host, tries };
             SEEN.with_borrow_mut(|seen| seen.outcome = Some(outcome));
@@ -191,6 +214,8 @@ fn stop(broken: Broken, host: String, tries: u32, is_service: bool) -> Stop {
 struct Seen {
     tries: u32,
     outcome: Option<Outcome>,
+    /// Whether a request may have arrived to which there was no answer.
+    is_unclear: bool,
 }
 
 #[derive(Debug)]
@@ -203,6 +228,18 @@ thread_local! {
     /// Errors of `object_store` are texts, which may have URLs in them.
     static SEEN: RefCell<Seen> = RefCell::default();
 }
+
+/// Why an object may be the one that was sent.
+#[derive(Debug)]
+pub(super) struct AnswerLost;
+
+impl fmt::Display for AnswerLost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the answer to an earlier try was lost: it may be the object that was sent")
+    }
+}
+
+impl core::error::Error for AnswerLost {}
 
 /// Waits for requests to a bucket on this thread, and names what is wrong with them.
 pub(super) fn wait<T>(
@@ -217,16 +254,24 @@ pub(super) fn wait<T>(
         Err(error) => error,
     };
     let host = || bucket.to_owned();
-    Err(match (SEEN.take().outcome, error) {
+    let Seen { outcome, is_unclear, .. } = SEEN.take();
+    let exists = || match is_unclear {
+        true => Error::caused(ErrorKind::Exists, AnswerLost),
+        false => ErrorKind::Exists.into(),
+    };
+    Err(match (outcome, error) {
         (Some(Outcome::Broken(error)), _) => error,
         (Some(Outcome::Refused { status, code, host, tries }), _) => {
             let is_temporary = crate::retry::is_temporary(status.as_u16());
             match is_temporary {
                 true => ErrorKind::GaveUp { host, tries }.into(),
-                false => refusal(status.as_u16(), code.as_deref(), &host, bucket).into(),
+                false => match refusal(status.as_u16(), code.as_deref(), &host, bucket) {
+                    ErrorKind::Exists => exists(),
+                    kind => kind.into(),
+                },
             }
         }
-        (None, object_store::Error::AlreadyExists { .. }) => ErrorKind::Exists.into(),
+        (None, object_store::Error::AlreadyExists { .. }) => exists(),
         (None, object_store::Error::NotFound { .. }) => ErrorKind::NotFound { host: host() }.into(),
         (None, object_store::Error::InvalidPath { .. }) => {
             let problem = "a key there has empty parts, `.`, `..` or control characters".to_owned();

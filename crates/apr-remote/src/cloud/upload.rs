@@ -9,8 +9,9 @@ use std::thread::{self, JoinHandle};
 
 use object_store::multipart::PartId;
 use object_store::path::Path;
-use object_store::{PutMode, PutPayload};
+use object_store::{ObjectStoreExt as _, PutMode, PutPayload};
 
+use super::connector::AnswerLost;
 use super::{Store, path};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
@@ -224,7 +225,12 @@ impl Upload {
                 Replace::Always => PutMode::Overwrite,
             };
             let payload = PutPayload::from(mem::take(&mut self.part));
-            self.store.wait(self.store.objects.put_opts(&self.path, payload, mode.into()))?;
+            let put = self.store.objects.put_opts(&self.path, payload.clone(), mode.into());
+            match self.store.wait(put) {
+                // An earlier try has stored it.
+                Err(error) if is_answer_lost(&error) && self.is_stored(&payload) => {}
+                put => drop(put?),
+            }
         } else {
             self.send_part()?;
             while !self.sending.is_empty() {
@@ -236,6 +242,12 @@ impl Upload {
             Some(len) if len == self.written => Ok(len),
             found => Err(of_len(self.written, found.unwrap_or(0))),
         }
+    }
+
+    /// Whether the object has these bytes.
+    fn is_stored(&self, payload: &PutPayload) -> bool {
+        let read = self.store.wait(async { self.store.objects.get(&self.path).await?.bytes().await });
+        read.is_ok_and(|bytes| payload.iter().flatten().eq(bytes.iter()))
     }
 
     fn complete(&mut self) -> Result<(), Error> {
@@ -255,6 +267,10 @@ impl Upload {
         let again = || ErrorKind::GaveUp { host: self.store.bucket.clone(), tries: 1 };
         Err(if is_lost { again().into() } else { error })
     }
+}
+
+fn is_answer_lost(error: &Error) -> bool {
+    matches!(core::error::Error::source(error), Some(cause) if cause.is::<AnswerLost>())
 }
 
 fn of_len(expected: u64, found: u64) -> Error {

@@ -74,6 +74,46 @@ fn puts(server: &Server) -> usize {
 }
 
 #[test]
+fn a_connection_that_breaks_is_tried_again() {
+    let sandbox = Sandbox::empty();
+    sandbox.write("a.bin", b"content");
+    // The answers to the first two are lost: of the second one the object is there.
+    let broken = Mutex::new(0);
+    let (server, objects) = bucket(&[], move |_, seen, reply| {
+        let mut broken = broken.lock().unwrap();
+        if seen.method == "PUT" && *broken < 2 {
+            *broken += 1;
+            return Reply::nothing();
+        }
+        reply
+    });
+    let ran = run(&sandbox, &server, &["put", "a.bin", "s3://b/a.bin"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    assert_eq!(objects.lock().unwrap()["a.bin"], b"content");
+    assert!(puts(&server) > 1, "{}", puts(&server));
+}
+
+#[test]
+fn another_object_after_a_lost_answer_is_no_success() {
+    let sandbox = Sandbox::empty();
+    sandbox.write("a.bin", b"content");
+    let (server, objects) = bucket(&[], |_, _, reply| reply);
+    let other = Arc::clone(&objects);
+    let lost = Server::new(move |_, seen| {
+        if seen.method == "PUT" && other.lock().unwrap().is_empty() {
+            other.lock().unwrap().insert("a.bin".to_owned(), b"another".to_vec());
+            return Reply::nothing();
+        }
+        answer(seen, &other)
+    });
+    drop(server);
+    let ran = run(&sandbox, &lost, &["put", "a.bin", "s3://b/a.bin"]);
+    assert!(ran.exit == 2 && ran.stderr.contains("rm-exists"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("may be the object that was sent"), "{}", ran.stderr);
+    assert_eq!(objects.lock().unwrap()["a.bin"], b"another");
+}
+
+#[test]
 fn nothing_is_sent_if_a_name_cannot_be_a_key() {
     let sandbox = Sandbox::empty();
     fs::create_dir(sandbox.path("folder")).unwrap();
