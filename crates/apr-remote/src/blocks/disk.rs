@@ -153,9 +153,11 @@ fn write_once(folder: &Path, name: &str, parts: &[&[u8]]) -> io::Result<()> {
     written
 }
 
-/// Removes a file, a link, or an empty folder that has the name of a file; what stays is found again.
-pub(super) fn remove(path: &Path) {
-    if fs::remove_file(path).is_err() {
-        let _ = fs::remove_dir(path);
-    }
+/// Removes a file, a link, or an empty folder that has the name of a file; what stays is found again. Whether nothing has stayed.
+pub(super) fn remove(path: &Path) -> bool {
+    let removed = |done: io::Result<()>| match done {
+        Ok(()) => true,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    removed(fs::remove_file(path)) || removed(fs::remove_dir(path))
 }

@@ -313,9 +313,12 @@ fn objects_are_listed_and_removed_and_other_files_stay() {
         listed.iter().map(|object| (object.url.as_deref(), object.blocks, object.bytes)).collect();
     let expected = |name| (Some(name), 1, 3 * 4096);
     assert_eq!(shown, [expected("https://h.example/a"), expected("https://h.example/b")]);
-    assert_eq!(cache.clear(Duration::from_secs(86_400)).unwrap(), Removed { blocks: 1, bytes: 3 * 4096 });
+    assert_eq!(
+        cache.clear(Duration::from_secs(86_400)).unwrap(),
+        Removed { blocks: 1, bytes: 3 * 4096, remaining: 0 }
+    );
     assert_eq!(cache.list().unwrap().len(), 1);
-    assert_eq!(cache.clear(Duration::ZERO).unwrap(), Removed { blocks: 1, bytes: 3 * 4096 });
+    assert_eq!(cache.clear(Duration::ZERO).unwrap(), Removed { blocks: 1, bytes: 3 * 4096, remaining: 0 });
     assert_eq!((cache.list().unwrap(), own.exists(), in_object.exists()), (vec![], true, true));
 }
 

@@ -36,6 +36,8 @@ pub struct Removed {
     pub blocks: u64,
     /// Bytes on disk.
     pub bytes: u64,
+    /// Files that could not be removed.
+    pub remaining: u64,
 }
 
 /// A file of the cache.
@@ -119,8 +121,9 @@ pub(super) fn shrink(folder: &Path, limit: u64, to: u64) -> io::Result<u64> {
         if used <= to.min(limit) {
             break;
         }
-        remove(&entry);
-        used = used.saturating_sub(entry.bytes);
+        if remove(&entry) {
+            used = used.saturating_sub(entry.bytes);
+        }
     }
     Ok(used)
 }
@@ -129,12 +132,13 @@ fn is_older(entry: &Entry, now: SystemTime, time: Duration) -> bool {
     now.duration_since(entry.used).is_ok_and(|since| since >= time)
 }
 
-/// Removes a file, and the folder of its object if it is empty.
-fn remove(entry: &Entry) {
-    disk::remove(&entry.path);
+/// Removes a file, and the folder of its object if it is empty. Whether the file is gone.
+fn remove(entry: &Entry) -> bool {
+    let is_removed = disk::remove(&entry.path);
     if let Some(object) = entry.path.parent() {
         let _ = fs::remove_dir(object);
     }
+    is_removed
 }
 
 impl BlockCache {
@@ -172,10 +176,14 @@ impl BlockCache {
         let mut removed = Removed::default();
         for object in self.objects()? {
             for entry in entries(&object) {
-                if unused_for.is_zero() || is_older(&entry, now, unused_for) {
-                    remove(&entry);
+                if !unused_for.is_zero() && !is_older(&entry, now, unused_for) {
+                    continue;
+                }
+                if remove(&entry) {
                     removed.blocks += u64::from(entry.what == What::Block);
                     removed.bytes += entry.bytes;
+                } else {
+                    removed.remaining += 1;
                 }
             }
         }

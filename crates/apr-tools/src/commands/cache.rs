@@ -5,10 +5,10 @@ use core::time::Duration;
 use std::io::Write as _;
 use std::time::UNIX_EPOCH;
 
-use apr_remote::{BlockCache, CachedObject};
+use apr_remote::{BlockCache, CachedObject, Removed};
 use serde::Serialize;
 
-use crate::error::{Exit, Failure};
+use crate::error::{CODE_IO, Exit, Failure};
 use crate::remote;
 use crate::report::{self, Report};
 use crate::terminal::Console;
@@ -95,6 +95,7 @@ struct ClearReport<'a> {
     folder: Cow<'a, str>,
     blocks: u64,
     bytes: u64,
+    remaining: u64,
 }
 
 impl Report for ClearReport<'_> {
@@ -114,13 +115,22 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         CacheCommand::Clear(ClearArgs { older_than }) => {
             let days = older_than.map_or(0, |days| u64::from(days) * 86_400);
             let removed = cache.clear(Duration::from_secs(days)).map_err(in_folder)?;
+            let Removed { blocks, bytes, remaining } = removed;
             if console.is_json() {
                 let folder = report::path(cache.folder());
-                console.report(&ClearReport { folder, blocks: removed.blocks, bytes: removed.bytes })?;
+                console.report(&ClearReport { folder, blocks, bytes, remaining })?;
             } else {
-                let (blocks, bytes) = (plural(removed.blocks, "block"), human::bytes(removed.bytes));
+                let (blocks, bytes) = (plural(blocks, "block"), human::bytes(bytes));
                 let folder = escape::path(cache.folder());
                 console.text(|out, _| writeln!(out, "{folder}: {blocks} removed, {bytes}"))?;
+            }
+            if remaining > 0 && console.is_json() {
+                return Ok(Exit::Io);
+            }
+            if remaining > 0 {
+                let what = format!("{} could not be removed", plural(remaining, "file"));
+                let failure = Failure::new(CODE_IO, what).in_file(cache.folder());
+                return Err(failure.help("give this user the right to write the folders below, and repeat"));
             }
         }
     }

@@ -158,6 +158,16 @@ fn the_cache_is_listed_and_cleared() {
     let cleared = sandbox.run(&["cache", "clear"]);
     assert!(cleared.stdout.contains("1 block removed, "), "{}", cleared.stdout);
     assert!(blocks(&sandbox).is_empty());
+
+    // A folder with something in it is not removed, whoever is asked.
+    let folder = sandbox.path("../caches/apr/blocks").join("ab".repeat(32));
+    let block = folder.join(format!("{}-{}-{}", "0".repeat(16), "0".repeat(12), "0".repeat(6)));
+    fs::create_dir_all(block.join("full")).unwrap();
+    let (exit, cleared) = sandbox.json(&["cache", "clear"]);
+    assert_eq!((exit, &cleared["blocks"], &cleared["remaining"]), (5, &json!(0), &json!(1)), "{cleared}");
+    let ran = sandbox.run(&["cache", "clear"]);
+    assert!(ran.exit == 5 && ran.stdout.contains("0 blocks removed"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("1 file could not be removed"), "{}", ran.stderr);
 }
 
 #[cfg(unix)]
