@@ -217,6 +217,7 @@ mod tests {
         assert_eq!(of(&[("HF_HUB_CACHE", "/c"), ("HF_HOME", "/h"), ("HOME", "/u")]), cache("/c"));
         assert_eq!(of(&[("HF_HOME", "/h"), ("HOME", "/u")]), cache("/h/hub"));
         assert_eq!(of(&[("XDG_CACHE_HOME", "/x"), ("HOME", "/u")]), cache("/x/huggingface/hub"));
+        assert_eq!(of(&[("XDG_CACHE_HOME", "x"), ("HOME", "/u")]), cache("/u/.cache/huggingface/hub"));
         assert_eq!(of(&[("HOME", "/u"), ("HF_HUB_CACHE", "")]), cache("/u/.cache/huggingface/hub"));
         assert_eq!(of(&[("HOME", "/u"), ("APR_NO_HUB_CACHE", "0")]), cache("/u/.cache/huggingface/hub"));
         assert_eq!(of(&[("HF_HUB_CACHE", "/c"), ("APR_NO_HUB_CACHE", "1")]), None);

@@ -32,6 +32,12 @@ located_error::errors! {
         /// HF_ENDPOINT names the server of `hf://` URLs, and is no URL.
         Endpoint = "rm-endpoint" (Usage), "HF_ENDPOINT is no URL"
             => "correct HF_ENDPOINT, for example https://hub.example, or unset it to use https://huggingface.co";
+        /// The token of the hub cannot be part of a request.
+        Token {
+            /// The variable or the file that it is read from.
+            origin: &'static str,
+        } = "rm-token" (Usage), "{origin} is no token: it has spaces, control characters, or characters beyond ASCII"
+            => "copy the token from the settings of the account again, or unset it to read public repositories";
         /// Object stores by their own protocols (`s3://`, `gs://`, `az://`) need the feature `cloud`, which this build does not have.
         Scheme {
             /// The scheme.

@@ -1,7 +1,7 @@
 //! Files of the Hugging Face hub: addresses, token, headers.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
@@ -183,10 +183,26 @@ pub(crate) fn home(given: impl Fn(&'static str) -> Option<OsString>) -> Option<P
 
 /// The folder in which programs keep the user's caches.
 pub(crate) fn user_caches(given: impl Fn(&'static str) -> Option<OsString>) -> Option<PathBuf> {
-    let named = given("XDG_CACHE_HOME").map(PathBuf::from);
+    // As its specification says, a relative path is ignored.
+    let named = given("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.has_root());
     let user = || given("HOME").or_else(|| given("USERPROFILE"));
     named.or_else(|| Some(PathBuf::from(user()?).join(".cache")))
 }
+
+/// The token in a file; `None` if it cannot be read.
+fn token_in(path: &Path) -> Result<Option<Zeroizing<String>>, NoText> {
+    // Of this length from the start: growing would leave copies.
+    let mut text = Zeroizing::new(String::with_capacity(TOKEN_LEN_MAX as usize));
+    let Ok(file) = std::fs::File::open(path) else { return Ok(None) };
+    match std::io::Read::read_to_string(&mut std::io::Read::take(file, TOKEN_LEN_MAX), &mut text) {
+        Ok(_) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => Err(NoText),
+        Err(_) => Ok(None),
+    }
+}
+
+/// A file that is not Unicode.
+struct NoText;
 
 fn base(endpoint: &Url) -> String {
     endpoint.to_string().trim_end_matches('/').to_owned()
@@ -205,29 +221,30 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Endpoint`] if HF_ENDPOINT is no URL.
+    /// [`ErrorKind::Endpoint`] if HF_ENDPOINT is no URL; [`ErrorKind::Token`] if a token cannot be part of a request.
     pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let given = |name| variable(name).filter(|value| !value.is_empty());
         let endpoint = given("HF_ENDPOINT").unwrap_or_else(|| ENDPOINT.into());
         // Not Unicode, it is no URL either.
         let endpoint = Url::parse(&endpoint.to_string_lossy())
             .map_err(|error| Error::caused(ErrorKind::Endpoint, error))?;
-        let token =
-            given("HF_TOKEN").and_then(|text| text.into_string().ok()).map(Zeroizing::new).or_else(|| {
-                let in_home = || Some(home(given)?.join("token"));
-                let path = given("HF_TOKEN_PATH").map(PathBuf::from).or_else(in_home)?;
-                // Of this length from the start: growing would leave copies.
-                let mut text = Zeroizing::new(String::with_capacity(TOKEN_LEN_MAX as usize));
-                let file = std::fs::File::open(path).ok()?;
-                std::io::Read::read_to_string(&mut std::io::Read::take(file, TOKEN_LEN_MAX), &mut text)
-                    .ok()?;
-                Some(text)
-            });
-        let token = token.map(|token| Zeroizing::new(token.trim().to_owned()));
-        let is_sendable = |token: &Zeroizing<String>| {
-            !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic())
+        let wrong = |origin| Error::from(ErrorKind::Token { origin });
+        let (origin, token) = if let Some(text) = given("HF_TOKEN") {
+            let text = text.into_string().map_err(|_| wrong("HF_TOKEN"))?;
+            ("HF_TOKEN", Some(Zeroizing::new(text)))
+        } else if let Some(path) = given("HF_TOKEN_PATH") {
+            ("the file HF_TOKEN_PATH", token_in(path.as_ref()).map_err(|_| wrong("the file HF_TOKEN_PATH"))?)
+        } else {
+            let origin = "the file `token` in HF_HOME";
+            let path = home(given).map(|home| home.join("token"));
+            (origin, path.map_or(Ok(None), |path| token_in(&path)).map_err(|_| wrong(origin))?)
         };
-        Ok(Self { endpoint, token: token.filter(is_sendable) })
+        let token = token.map(|token| Zeroizing::new(token.trim().to_owned()));
+        let token = token.filter(|token| !token.is_empty());
+        if token.as_ref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
+            return Err(wrong(origin));
+        }
+        Ok(Self { endpoint, token })
     }
 
     /// Where it is.
@@ -289,6 +306,19 @@ mod tests {
             assert_eq!(at(other), None, "{other}");
         }
         assert!(!format!("{hub:?}").contains("secret"));
+    }
+
+    #[test]
+    fn a_token_that_cannot_be_sent_is_refused_and_not_shown() {
+        let hub =
+            |text: &'static str| Hub::from_environment(|name| (name == "HF_TOKEN").then(|| text.into()));
+        for text in ["sec\nret", "sec ret", "secr\u{E9}t"] {
+            let error = hub(text).unwrap_err();
+            assert_eq!((error.code(), error.to_string().contains("HF_TOKEN")), ("rm-token", true));
+            assert!(!format!("{error} {error:?}").contains("sec"));
+        }
+        assert_eq!(hub(" secret\r\n").unwrap().token.unwrap().as_str(), "secret");
+        assert!(hub(" \n").unwrap().token.is_none());
     }
 
     #[test]
