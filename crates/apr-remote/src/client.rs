@@ -76,7 +76,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Endpoint`] if HF_ENDPOINT is no URL; those of [`BlockCache::from_environment`].
+    /// Those of [`Hub::from_environment`] and [`BlockCache::from_environment`].
     pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let is_offline = variable("HF_HUB_OFFLINE").is_some_and(|value| is_on(&value) == Some(true));
         Ok(Self {

@@ -28,7 +28,7 @@ located_error::errors! {
             /// What is wrong with it.
             problem: &'static str,
         } = "rm-url" (Usage), "invalid URL: {problem}"
-            => "write https://HOST/PATH or hf://ORG/NAME[@REVISION]/PATH; credentials for the hub are read from HF_TOKEN";
+            => "write https://HOST/PATH, hf://ORG/NAME[@REVISION]/PATH or s3://BUCKET/KEY; credentials are read from the environment";
         /// HF_ENDPOINT names the server of `hf://` URLs, and is no URL.
         Endpoint = "rm-endpoint" (Usage), "HF_ENDPOINT is no URL"
             => "correct HF_ENDPOINT, for example https://hub.example, or unset it to use https://huggingface.co";
@@ -153,12 +153,13 @@ located_error::errors! {
         } = "rm-block-cache" (Usage), "block cache: {problem}" => BLOCKS;
         /// The folder of the block cache cannot be read.
         BlockCacheRead = "rm-block-cache-read" (Io), "the block cache cannot be read" => BLOCKS;
-        /// The hub's answer about a repository is not the list of its files.
+        /// The hub's answer about a repository is not the list of its files. Below a prefix of an object store are too many objects, or some
+        /// with keys that are not read.
         Listing {
             /// What is wrong with it.
             problem: String,
         } = "rm-listing" (Invalid), "invalid list of files: {problem}"
-            => "check HF_ENDPOINT, and the names of the repository and its revision";
+            => "check the URL; of the hub also HF_ENDPOINT and the revision, of an object store the keys below the prefix";
         /// The SHA-256 of the content is not the one that the hub declares.
         Digest {
             /// What the hub declares.

@@ -113,6 +113,7 @@ fn another_object_after_a_lost_answer_is_no_success() {
     assert_eq!(objects.lock().unwrap()["a.bin"], b"another");
 }
 
+#[cfg(unix)]
 #[test]
 fn nothing_is_sent_if_a_name_cannot_be_a_key() {
     let sandbox = Sandbox::empty();
