@@ -108,8 +108,8 @@ impl Destination {
             }
             Self::Stdout => Ok(()),
             Self::File(path) => {
-                check_folder(path)?;
-                check_file(path, overwrite)
+                check_file(path, overwrite)?;
+                if run == Run::Write { check_folder(path) } else { Ok(()) }
             }
             #[cfg(feature = "remote")]
             Self::Object(url) => remote::check_object(url, overwrite),
@@ -408,14 +408,22 @@ fn check_folder(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Whether a file begins as one of a key.
+/// Whether a file begins as one of a key: behind comments, a line of a key.
 fn is_key_file(path: &Path) -> bool {
-    const SECRET: [&str; 5] =
-        ["apr-secret-", "apr-sign-", "apr-locked-", "-----BEGIN PRIVATE", "-----BEGIN ENCRYPTED"];
-    const PUBLIC: [&str; 4] =
-        ["apr-public-", "apr-verify-", "-----BEGIN PUBLIC", "untrusted comment: minisign"];
-    let mut begin = [0; 64];
-    let read = fs::File::open(path).and_then(|mut file| file.read(&mut begin)).unwrap_or_default();
-    let begin = begin.get(..read).unwrap_or_default();
-    SECRET.iter().chain(&PUBLIC).any(|known| begin.trim_ascii_start().starts_with(known.as_bytes()))
+    const KEYS: [&str; 9] = [
+        "apr-secret-",
+        "apr-sign-",
+        "apr-locked-",
+        "apr-public-",
+        "apr-verify-",
+        "-----BEGIN PRIVATE",
+        "-----BEGIN ENCRYPTED",
+        "-----BEGIN PUBLIC",
+        "untrusted comment: minisign",
+    ];
+    let mut begin = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(4096).read_to_end(&mut begin));
+    let begin = String::from_utf8_lossy(&begin);
+    let line = begin.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+    read.is_ok() && line.is_some_and(|line| KEYS.iter().any(|key| line.starts_with(key)))
 }

@@ -218,7 +218,8 @@ fn shards_become_shards_with_an_index() {
     assert!(json(&sandbox, line) == (0, report) && sandbox.listing() == before);
     let single = apr(&sandbox, "plan -o x.json --from model.apr --to x --by-shard -- check {in}");
     assert!(single.exit == 2 && single.stderr.contains("--by-shard"), "{single:?}");
-    let shard = sandbox.listing().into_keys().find(|path| path.to_string_lossy().contains("sharded/model-00002"));
+    let shard =
+        sandbox.listing().into_keys().find(|path| path.to_string_lossy().contains("sharded/model-00002"));
     fs::remove_file(sandbox.path(shard.unwrap().to_str().unwrap())).unwrap();
     let ran = apr(&sandbox, &line.replace("--to out", "--to other"));
     assert!(ran.exit == 2 && ran.stderr.contains("model-00002"), "{ran:?}");
