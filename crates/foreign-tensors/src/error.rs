@@ -60,7 +60,7 @@ located_error::errors! {
             limit: &'static str,
             /// Its value.
             allowed: u64,
-        } = "ft-limit" (Invalid), "more than the limit `{limit}` of {allowed}" => "if you trust the file, raise the limit";
+        } = "ft-limit" (Invalid), "more than the limit `{limit}` of {allowed}" => "if you trust the file, raise the limit (`Limits` in Rust), or save it in another form with the program that wrote it";
         /// Memory for a tensor could not be allocated.
         OutOfMemory {
             /// Bytes asked for.

@@ -266,3 +266,18 @@ impl fmt::Debug for Model {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_entry_of_a_path_is_noted() {
+        let mut model = Model::new(Format::Hdf5);
+        for json in ["1", "2"] {
+            model.add_entry("a.b", json);
+        }
+        assert_eq!(model.entries(), [("a.b".into(), "1".into())]);
+        assert_eq!(model.notes().first().map(|note| note.place.as_str()), Some("a.b"));
+    }
+}

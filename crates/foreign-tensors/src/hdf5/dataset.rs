@@ -127,6 +127,10 @@ impl Dataset<'_> {
                     (Some("float8_e4m3fn"), 1) => Ok((ElementType::Known(Dtype::F8E4M3), 0)),
                     (Some("float8_e5m2"), 1) => Ok((ElementType::Known(Dtype::F8E5M2), 0)),
                     (None, 2) if options.void_is_bf16 => Ok((ElementType::Known(Dtype::Bf16), 0)),
+                    (None, 2) => {
+                        Err("two opaque bytes, which may be bfloat16 (--void-as-bf16 reads them as that),"
+                            .into())
+                    }
                     _ => Err(format!("elements of {} opaque bytes", datatype.size)),
                 }
             }

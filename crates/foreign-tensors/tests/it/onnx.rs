@@ -102,6 +102,7 @@ fn tensors_are_refused_whose_data_is_not_what_type_and_shape_say() {
         (Some("ft-limit"), tensor("w", 2, 1, &[field(1, &[1; 64]), raw(1)])),
         (None, tensor("w", 1, 2, &[external(&[("location", "w.bin"), ("offset", "8"), ("length", "8")])])),
         (None, tensor("w", 1, 4, &[external(&[("location", "w.bin"), ("unknown", "")])])),
+        (None, tensor("w", 1, 2, &[external(&[("location", "./w.bin"), ("offset", "8")])])),
         (Some("ft-view"), tensor("w", 1, 2, &[external(&[("location", "w.bin"), ("offset", "9")])])),
         (Some("ft-view"), tensor("w", 1, 2, &[external(&[("location", "w.bin"), ("length", "4")])])),
         (
