@@ -159,7 +159,7 @@ fn the_cache_is_listed_and_cleared() {
     assert!(cleared.stdout.contains("1 block removed, "), "{}", cleared.stdout);
     assert!(blocks(&sandbox).is_empty());
 
-    // A folder with something in it is not removed, whoever is asked.
+    // A folder with something in it is not removed as a file.
     let folder = sandbox.path("../caches/apr/blocks").join("ab".repeat(32));
     let block = folder.join(format!("{}-{}-{}", "0".repeat(16), "0".repeat(12), "0".repeat(6)));
     fs::create_dir_all(block.join("full")).unwrap();
