@@ -15,7 +15,7 @@ use zip_core::{Archive, Compression, Entry};
 use self::contained::is_tar;
 use crate::numpy::{self, Data};
 use crate::problem::{Problem, Verdict};
-use crate::report::{Options, Origin, Report, Standing};
+use crate::report::{Finding, Options, Origin, Report, Standing};
 use crate::stream::scan_source;
 use crate::{graph, keras, settings, template};
 
@@ -397,9 +397,20 @@ impl Files<'_> {
             problems.any(|problem| matches!(problem, Problem::Malformed { cause } if *cause == code))
         };
         let cut = stopped_by("pk-truncated") && (report.opcodes >= 8 || last(source)? == Some(b'.'));
-        // Only a pickle goes on for so long.
-        let limited = stopped_by("pk-limit");
-        let broken = path.is_empty() && cut && core::str::from_utf8(start).is_err();
+        // Only a pickle goes on for so long, but for names at the beginning of a tar archive: those of modules that no loader finds, or no
+        // numbers.
+        let byte = |at: u64| usize::try_from(at).ok().and_then(|at| start.get(at)).copied();
+        let is_name = |finding: &Finding| match byte(finding.offset) {
+            Some(b'c' | b'i') => true,
+            Some(b'g' | b'p' | b'I' | b'L' | b'F') => {
+                let next = byte(finding.offset.saturating_add(1));
+                !next.is_some_and(|byte| byte.is_ascii_digit() || b"+-._ \t\x0b\x0c\r".contains(&byte))
+            }
+            _ => false,
+        };
+        let is_tar = is_tar(start);
+        let limited = stopped_by("pk-limit") && !(is_tar && report.findings.iter().any(is_name));
+        let broken = path.is_empty() && !is_tar && cut && core::str::from_utf8(start).is_err();
         let sure = (numbered || broken) && !(is_model(source, start) && report.names.is_empty());
         let found = sure || limited || ended || dangerous || (named && report.calls > 0);
         if found {

@@ -271,3 +271,25 @@ fn keras_models_behind_other_formats_are_found() {
         assert_ne!(judged(&file).1, Verdict::Safe, "{name}");
     }
 }
+
+#[test]
+fn names_in_tar_archives_are_no_pickles() {
+    let header = format!("{}{}", "{\"a\":[0,1]}", " ".repeat(6000));
+    for name in [
+        "checkpoint.safetensors",
+        "config.json",
+        "gpt2/model.safetensors",
+        "pytorch_model.safetensors",
+        "image.safetensors",
+        "Llama/model.safetensors",
+        "Falcon.safetensors",
+        "Index",
+    ] {
+        assert_eq!(judged(&tar(name, header.as_bytes())), (Format::Tar, Verdict::Safe), "{name}");
+    }
+    // A number of as many digits as one likes may precede a call.
+    for name in ["F0", "I 0", "L+0"] {
+        let hidden = [&[b'0'; 6000][..], b"1\n0", PAYLOAD].concat();
+        assert_ne!(judged(&tar(name, &hidden)).1, Verdict::Safe, "{name}");
+    }
+}
