@@ -464,7 +464,8 @@ fn a_source_that_fails_or_ends_early_is_no_damage() {
             self.file.read_exact_at(offset, out)
         }
     }
-    let cases: [(fn() -> read_at::Error, &str); 4] = [
+    type Fails = fn() -> read_at::Error;
+    let cases: [(Fails, &str); 4] = [
         (|| read_at::Error::from_source(std::io::Error::from(std::io::ErrorKind::PermissionDenied)), "ac-io"),
         (
             || read_at::Error::from_source(std::io::Error::from(std::io::ErrorKind::UnexpectedEof)),
