@@ -6,6 +6,7 @@ mod wait;
 use alloc::sync::Arc;
 use core::error::Error as StdError;
 use std::path::{Path, PathBuf};
+use std::process;
 use std::sync::{Mutex, PoisonError};
 
 use apr_remote::{Client, Folder, Options, Place, PlainHttp};
@@ -38,7 +39,8 @@ pub struct RangeFile {
 /// What opens the files in the same folder.
 #[derive(Debug)]
 enum Siblings {
-    Remote(Arc<Folder>),
+    /// In the process of this number.
+    Remote(Arc<Folder>, u32),
     /// The object of the file itself, and the files that were opened.
     Object(Py<PyAny>, Mutex<Vec<(String, Arc<dyn SharedSource>)>>),
 }
@@ -119,7 +121,7 @@ impl RangeFile {
             source: Arc::new(Waiting::new(file)),
             name,
             kind,
-            folder: Arc::new(Siblings::Remote(Arc::new(folder))),
+            folder: Arc::new(Siblings::Remote(Arc::new(folder), process::id())),
         })
     }
 
@@ -165,7 +167,8 @@ impl RangeFile {
 impl Siblings {
     fn open(&self, name: &str) -> Result<Arc<dyn SharedSource>, read_at::Error> {
         let (object, known) = match self {
-            Self::Remote(folder) => {
+            Self::Remote(folder, process) => {
+                wait::refuse_forked(*process)?;
                 let (folder, name) = (Arc::clone(folder), name.to_owned());
                 let file = elsewhere(move || folder.file(&name))??;
                 return Ok(Arc::new(Waiting::new(file)));
@@ -235,7 +238,7 @@ impl RangeFile {
         let open = || ShardedSafeTensors::from_index(&self.source, &self.name, beside, &ReadOptions::STRICT);
         let set = py.detach(open).map_err(|error| of_file(py, PREFIX, &error))?;
         if check {
-            if let Siblings::Remote(folder) = &*self.folder {
+            if let Siblings::Remote(folder, _) = &*self.folder {
                 let folder = Arc::clone(folder);
                 let names: Vec<_> = set.shard_names().map(str::to_owned).collect();
                 elsewhere(move || folder.prefetch(&names))

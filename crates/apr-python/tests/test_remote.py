@@ -373,7 +373,7 @@ def test_ctrl_c_ends_a_wait(site):
 def test_a_forked_process_has_to_open_it_again(site):
     url = site.url("/m.safetensors")
     program = (
-        "import os, sys, apr.safetensors as s\n"
+        "import os, sys, apr, apr.safetensors as s\n"
         "f = s.safe_open(sys.argv[1], 'np')\n"
         "first = f['b'].sum()\n"
         "if (child := os.fork()) == 0:\n"
@@ -388,6 +388,12 @@ def test_a_forked_process_has_to_open_it_again(site):
     ran = subprocess.run([sys.executable, "-c", program, url], capture_output=True, timeout=60)
     assert ran.returncode == 0, ran.stderr
     assert b"open it again" in ran.stdout
+    # Of a set, also a shard that was not opened before.
+    with serving(sharded()) as site:
+        index = site.url("/s/model.safetensors.index.json")
+        program = program.replace("s.safe_open(sys.argv[1], 'np')", "apr.open(sys.argv[1])").replace("['b'].sum()", "['a'].sum()")
+        ran = subprocess.run([sys.executable, "-c", program, index], capture_output=True, timeout=60)
+    assert b"open it again" in ran.stdout, ran.stderr
 
 
 def test_other_threads_run_while_one_waits(site):

@@ -44,10 +44,7 @@ impl ReadAt for Waiting {
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
         check_range(offset, out.len(), self.total_len())?;
-        if self.process != process::id() {
-            let what = "a remote file cannot be read in a forked process: open it again there";
-            return Err(read_at::Error::from_source(PyOSError::new_err(what)));
-        }
+        refuse_forked(self.process)?;
         if self.file.read_held(offset, out) {
             return Ok(());
         }
@@ -84,6 +81,15 @@ impl ReadAt for Waiting {
             self.file.will_read(range);
         }
     }
+}
+
+/// Refuses to go on in another process than the one of this number.
+pub(super) fn refuse_forked(opened_in: u32) -> Result<(), read_at::Error> {
+    if opened_in == process::id() {
+        return Ok(());
+    }
+    let what = "a remote file cannot be read in a forked process: open it again there";
+    Err(read_at::Error::from_source(PyOSError::new_err(what)))
 }
 
 /// What `work` returns, which another thread runs.
