@@ -317,6 +317,7 @@ impl Client {
             self.check(&url)?;
             let is_end = !is_redirected || is_kept_target || redirects > 0 || route.signer.is_some();
             let of_source = || source.bearer.as_ref().filter(|_| url.is_same_origin(&source.url)).cloned();
+            let of_hub = if begins_at_hub { hub.authorization(&url)? } else { None };
             let request = Request {
                 url: &url,
                 range: Some(range.clone()),
@@ -329,7 +330,7 @@ impl Client {
                     Condition::Other(tag) => Some(tag),
                     _ => None,
                 },
-                authorization: hub.authorization(&url).filter(|_| begins_at_hub).or_else(of_source),
+                authorization: of_hub.or_else(of_source),
                 content: None,
                 allowed: allowed(range.end - range.start),
             };

@@ -11,7 +11,7 @@ use core::time::Duration;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use object_store::aws::AmazonS3ConfigKey;
-use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::azure::AzureConfigKey;
 use object_store::gcp::{GcpCredentialProvider, GoogleConfigKey};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::multipart::MultipartStore;
@@ -110,8 +110,7 @@ impl Store {
                 Ok(Self::of(protocol, bucket, store, access))
             }
             Protocol::Azure => {
-                let builder = MicrosoftAzureBuilder::from_env()
-                    .with_container_name(bucket)
+                let builder = settings::azure(bucket, std::env::vars_os())?
                     .with_retry(retry)
                     .with_http_connector(connector);
                 let given = |key| builder.get_config_value(&key);

@@ -204,6 +204,26 @@ fn token_in(path: &Path) -> Result<Option<Zeroizing<String>>, NoText> {
 /// A file that is not Unicode.
 struct NoText;
 
+/// The token that the environment names, trimmed, or where one was found that cannot be part of a request.
+fn token(
+    given: impl Fn(&'static str) -> Option<OsString>,
+) -> Result<Option<Zeroizing<String>>, &'static str> {
+    let (origin, token) = if let Some(text) = given("HF_TOKEN") {
+        ("HF_TOKEN", text.into_string().map(|text| Some(Zeroizing::new(text))).map_err(|_| NoText))
+    } else if let Some(path) = given("HF_TOKEN_PATH") {
+        ("the file HF_TOKEN_PATH", token_in(path.as_ref()))
+    } else {
+        let path = home(given).map(|home| home.join("token"));
+        ("the file `token` in HF_HOME", path.map_or(Ok(None), |path| token_in(&path)))
+    };
+    let token = token.map_err(|NoText| origin)?;
+    let token = token.map(|token| Zeroizing::new(token.trim().to_owned()));
+    match token.as_ref().is_none_or(|token| token.bytes().all(|byte| byte.is_ascii_graphic())) {
+        true => Ok(token),
+        false => Err(origin),
+    }
+}
+
 fn base(endpoint: &Url) -> String {
     endpoint.to_string().trim_end_matches('/').to_owned()
 }
@@ -212,8 +232,9 @@ fn base(endpoint: &Url) -> String {
 #[derive(Clone)]
 pub struct Hub {
     pub(crate) endpoint: Url,
-    /// Wiped when it is dropped; the environment and the headers of requests have copies.
-    pub(crate) token: Option<Zeroizing<String>>,
+    /// Or where the one was found that cannot be part of a request. Wiped when it is dropped; the environment and the headers of requests
+    /// have copies.
+    pub(crate) token: Result<Option<Zeroizing<String>>, &'static str>,
 }
 
 impl Hub {
@@ -221,29 +242,14 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Endpoint`] if HF_ENDPOINT is no URL; [`ErrorKind::Token`] if a token cannot be part of a request.
+    /// [`ErrorKind::Endpoint`] if HF_ENDPOINT is no URL.
     pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let given = |name| variable(name).filter(|value| !value.is_empty());
         let endpoint = given("HF_ENDPOINT").unwrap_or_else(|| ENDPOINT.into());
         // Not Unicode, it is no URL either.
         let endpoint = Url::parse(&endpoint.to_string_lossy())
             .map_err(|error| Error::caused(ErrorKind::Endpoint, error))?;
-        let wrong = |origin| Error::from(ErrorKind::Token { origin });
-        let (origin, token) = if let Some(text) = given("HF_TOKEN") {
-            let text = text.into_string().map_err(|_| wrong("HF_TOKEN"))?;
-            ("HF_TOKEN", Some(Zeroizing::new(text)))
-        } else if let Some(path) = given("HF_TOKEN_PATH") {
-            ("the file HF_TOKEN_PATH", token_in(path.as_ref()).map_err(|_| wrong("the file HF_TOKEN_PATH"))?)
-        } else {
-            let origin = "the file `token` in HF_HOME";
-            let path = home(given).map(|home| home.join("token"));
-            (origin, path.map_or(Ok(None), |path| token_in(&path)).map_err(|_| wrong(origin))?)
-        };
-        let token = token.map(|token| Zeroizing::new(token.trim().to_owned()));
-        let token = token.filter(|token| !token.is_empty());
-        if token.as_ref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
-            return Err(wrong(origin));
-        }
+        let token = token(given).map(|token| token.filter(|token| !token.is_empty()));
         Ok(Self { endpoint, token })
     }
 
@@ -254,9 +260,16 @@ impl Hub {
     }
 
     /// The value of `Authorization` for a request to `url`: to the hub's own host, and to no other.
-    pub(crate) fn authorization(&self, url: &Url) -> Option<Zeroizing<String>> {
-        let token = self.token.as_ref().filter(|_| url.is_same_origin(&self.endpoint))?;
-        Some(Zeroizing::new(["Bearer ", token].concat()))
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Token`] if a token cannot be part of a request.
+    pub(crate) fn authorization(&self, url: &Url) -> Result<Option<Zeroizing<String>>, Error> {
+        if !url.is_same_origin(&self.endpoint) {
+            return Ok(None);
+        }
+        let token = self.token.as_ref().map_err(|origin| ErrorKind::Token { origin })?;
+        Ok(token.as_ref().map(|token| Zeroizing::new(["Bearer ", token].concat())))
     }
 }
 
@@ -295,7 +308,7 @@ mod tests {
     #[test]
     fn the_token_is_for_the_endpoint_alone() {
         let hub = Hub::from_environment(|name| (name == "HF_TOKEN").then(|| "secret\n".into())).unwrap();
-        let at = |text| hub.authorization(&Url::parse(text).unwrap());
+        let at = |text| hub.authorization(&Url::parse(text).unwrap()).unwrap();
         assert_eq!(at("https://huggingface.co/o/n").unwrap().as_str(), "Bearer secret");
         for other in [
             "https://cdn.huggingface.co/",
@@ -310,15 +323,18 @@ mod tests {
 
     #[test]
     fn a_token_that_cannot_be_sent_is_refused_and_not_shown() {
-        let hub =
-            |text: &'static str| Hub::from_environment(|name| (name == "HF_TOKEN").then(|| text.into()));
+        let of = |text: &'static str, url: &str| {
+            let hub = Hub::from_environment(|name| (name == "HF_TOKEN").then(|| text.into())).unwrap();
+            hub.authorization(&Url::parse(url).unwrap())
+        };
         for text in ["sec\nret", "sec ret", "secr\u{E9}t"] {
-            let error = hub(text).unwrap_err();
+            let error = of(text, ENDPOINT).unwrap_err();
             assert_eq!((error.code(), error.to_string().contains("HF_TOKEN")), ("rm-token", true));
             assert!(!format!("{error} {error:?}").contains("sec"));
+            assert!(of(text, "https://other.example/").unwrap().is_none());
         }
-        assert_eq!(hub(" secret\r\n").unwrap().token.unwrap().as_str(), "secret");
-        assert!(hub(" \n").unwrap().token.is_none());
+        assert_eq!(of(" secret\r\n", ENDPOINT).unwrap().unwrap().as_str(), "Bearer secret");
+        assert!(of(" \n", ENDPOINT).unwrap().is_none());
     }
 
     #[test]

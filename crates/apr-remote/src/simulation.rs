@@ -323,7 +323,7 @@ impl World {
             plain_http: PlainHttp::Loopback,
             network: Network::On,
             tries: Tries::default(),
-            hub: Hub { endpoint: Url::parse(HUB).unwrap(), token: Some(TOKEN.to_owned().into()) },
+            hub: Hub { endpoint: Url::parse(HUB).unwrap(), token: Ok(Some(TOKEN.to_owned().into())) },
             hub_cache: None,
             block_cache,
             certificates: None,

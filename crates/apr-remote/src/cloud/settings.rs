@@ -5,6 +5,7 @@ use core::str::FromStr;
 use std::ffi::OsString;
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::signer::Url as AnyUrl;
 use ureq::http::Uri;
@@ -135,6 +136,43 @@ pub(super) fn google(
     Ok(builder)
 }
 
+/// Azure Blob Storage, with what the environment says about it.
+///
+/// # Errors
+///
+/// [`ErrorKind::Settings`].
+pub(super) fn azure(
+    container: &str,
+    variables: impl IntoIterator<Item = (OsString, OsString)>,
+) -> Result<MicrosoftAzureBuilder, Error> {
+    use AzureConfigKey as Key;
+    let mut builder = MicrosoftAzureBuilder::new().with_container_name(container);
+    let (msi, variables): (Vec<_>, Vec<_>) =
+        variables.into_iter().partition(|(name, _)| name == "MSI_ENDPOINT");
+    for given in given::<Key>(Protocol::Azure, "AZURE_", variables)? {
+        let Given { name, key, value } = &given;
+        match key {
+            Key::Endpoint | Key::MsiEndpoint | Key::AuthorityHost => check_endpoint(Protocol::Azure, &given)?,
+            // A part of a host name.
+            Key::AccountName if !is_endpoint(&format!("https://{}.blob.core.windows.net", **value)) => {
+                return Err(wrong(Protocol::Azure, format!("{name} is not valid")));
+            }
+            Key::ContainerName => continue,
+            _ => {}
+        }
+        builder = builder.with_config(*key, value.as_str());
+    }
+    for (_, endpoint) in msi {
+        let value = Zeroizing::new(endpoint.to_string_lossy().into_owned());
+        check_endpoint(
+            Protocol::Azure,
+            &Given { name: "MSI_ENDPOINT".to_owned(), key: (), value: value.clone() },
+        )?;
+        builder = builder.with_msi_endpoint(value.as_str());
+    }
+    Ok(builder)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,11 +209,17 @@ mod tests {
             ("AWS_SECRET_ACCESS_KEY", "secret\r"),
             ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "@evil.example/"),
             ("GOOGLE_BEARER_TOKEN", "secret\n"),
+            ("AZURE_STORAGE_TOKEN", "secret\n"),
+            ("AZURE_STORAGE_ACCOUNT_NAME", "a c"),
+            ("AZURE_STORAGE_ENDPOINT", "http://"),
+            ("MSI_ENDPOINT", "garbage"),
         ]);
         for (name, value) in cases {
-            let found = match name.starts_with("AWS") {
-                true => amazon("b", of(&[(name, value)])).map(drop),
-                false => google("b", of(&[(name, value)])).map(drop),
+            let set = of(&[(name, value)]);
+            let found = match name.split('_').next() {
+                Some("AWS") => amazon("b", set).map(drop),
+                Some("GOOGLE") => google("b", set).map(drop),
+                _ => azure("b", set).map(drop),
             };
             let error = found.unwrap_err();
             let shown = format!("{error} {error:?}");
