@@ -263,7 +263,9 @@ impl DecisionTreeRegressor {
     pub fn feature_importances(&self, n_features: usize) -> Vec<f64> {
         if let Some(importances) = &self.trained.importances {
             let all = importances.iter().copied().chain(core::iter::repeat(0.0));
-            return all.take(n_features).collect();
+            let mut first: Vec<f64> = all.take(n_features).collect();
+            normalize(&mut first);
+            return first;
         }
         importances::<f32>(self.tree.as_ref(), n_features)
     }

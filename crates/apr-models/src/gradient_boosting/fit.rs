@@ -177,7 +177,8 @@ impl GradientBoostingClassifier {
             of_classes[place as usize] += weight;
         }
         let weighted = of_classes.iter().all(|&weight| weight > 0.0);
-        let part = if weights.is_some() { SAMPLE_WEIGHT } else { CLASS_WEIGHT };
+        let is_uniform = matches!(options.class_weight, ClassWeight::Uniform);
+        let part = if is_uniform { SAMPLE_WEIGHT } else { CLASS_WEIGHT };
         checks::expect(part, weighted, "every class needs a sample of a weight above 0")?;
         let loss = Loss::of_classes(&targets.places, n_classes);
         let (boosted, report) = fit(workers, x, &loss, &targets.weights, &targets.places, options)?;

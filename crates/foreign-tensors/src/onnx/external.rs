@@ -57,10 +57,7 @@ impl<'c> External<'c> {
         }
         let location = location.ok_or_else(|| Error::malformed("external data without a location"))?;
         // The folder of the model, written out.
-        let location = match location.strip_prefix("./") {
-            Some(below) => below.into(),
-            None => location,
-        };
+        let location = String::from(location.trim_start_matches("./"));
         if declared.is_some_and(|declared| declared != len) {
             return Err(Error::view("its data has another length than its shape"));
         }
