@@ -126,7 +126,8 @@ export class AprFile {
       verified: false,
       needs: encrypted && !this.#isAprV2 ? (said.lock === "recipient" ? "identity" : "password") : null,
     };
-    const { password, identity, signer } = this.#options;
+    const { password, identity } = this.#options;
+    const signer = this.#options.signer ?? undefined;
     const hasKey = password !== undefined || identity !== undefined;
     if (this.format === "sealed") {
       if (hasKey || !encrypted) await this.unlock(this.#options);

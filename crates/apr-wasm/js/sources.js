@@ -156,7 +156,7 @@ export class UrlSource {
       }
       // These bodies are of no use: the file changed, there is no such range, or the length of what was compressed is not known.
       const isRange = response.status === 206 && range !== null;
-      if ((response.status === 200 && tag) || response.status === 416 || (isRange && isEncoded(response))) {
+      if ((response.status === 200 && (tag || range?.from > 0)) || response.status === 416 || (isRange && isEncoded(response))) {
         controller.abort();
         return { response, bytes: new Uint8Array(0) };
       }

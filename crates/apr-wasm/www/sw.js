@@ -26,7 +26,8 @@ self.addEventListener("message", (event) => {
   if (event.data !== "take over") return;
   event.waitUntil((async () => {
     const windows = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
-    if (windows.filter(({ url }) => url.startsWith(root.href)).length > 1) event.source.postMessage("other tabs");
+    const pages = [root.pathname, root.pathname + "index.html"];
+    if (windows.filter(({ url }) => pages.includes(new URL(url).pathname)).length > 1) event.source.postMessage("other tabs");
     else await self.skipWaiting();
   })());
 });
