@@ -391,7 +391,7 @@ pub(crate) fn check_file(path: &Path, overwrite: Overwrite) -> Result<(), Failur
     match overwrite {
         Overwrite::Refuse => Err(Failure::new(CODE_OUTPUT_EXISTS, "the output exists").in_file(path)),
         Overwrite::Replace if is_key_file(path) => {
-            Err(Failure::new(CODE_OUTPUT_EXISTS, "the output is a key file, which nothing replaces")
+            Err(Failure::new(CODE_OUTPUT_EXISTS, "the output is a secret key, which nothing replaces")
                 .in_file(path)
                 .help("give the output another name"))
         }
@@ -403,27 +403,21 @@ pub(crate) fn check_file(path: &Path, overwrite: Overwrite) -> Result<(), Failur
 fn check_folder(path: &Path) -> Result<(), Failure> {
     let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
     match folder.metadata() {
-        Ok(_) => Ok(()),
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(Failure::io("write the file", path, &io::ErrorKind::NotADirectory.into())),
         Err(error) => Err(Failure::io("write the file", path, &error)),
     }
 }
 
-/// Whether a file begins as one of a key: behind comments, a line of a key.
+/// Whether a file is one of a secret key, of those that are read here: by its lines.
 fn is_key_file(path: &Path) -> bool {
-    const KEYS: [&str; 9] = [
-        "apr-secret-",
-        "apr-sign-",
-        "apr-locked-",
-        "apr-public-",
-        "apr-verify-",
-        "-----BEGIN PRIVATE",
-        "-----BEGIN ENCRYPTED",
-        "-----BEGIN PUBLIC",
-        "untrusted comment: minisign",
-    ];
     let mut begin = Vec::new();
     let read = fs::File::open(path).and_then(|file| file.take(4096).read_to_end(&mut begin));
-    let begin = String::from_utf8_lossy(&begin);
-    let line = begin.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
-    read.is_ok() && line.is_some_and(|line| KEYS.iter().any(|key| line.starts_with(key)))
+    let is_of_key = |line: &str| {
+        ["apr-secret-", "apr-sign-", "apr-locked-"].iter().any(|key| line.starts_with(key))
+            || (line.starts_with("-----BEGIN ") && line.ends_with("PRIVATE KEY-----"))
+            // minisign's, behind a comment: the algorithms of a secret key.
+            || line.starts_with("RWRTY0Iy")
+    };
+    read.is_ok() && String::from_utf8_lossy(&begin).lines().take(64).any(|line| is_of_key(line.trim()))
 }

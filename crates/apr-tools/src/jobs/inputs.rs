@@ -234,7 +234,9 @@ impl Found<'_> {
                 continue;
             }
             if self.sources.by_shard {
-                let is_missing = |shard: &&String| !shard.contains('/') && !names.contains(shard);
+                let is_missing = |shard: &&String| {
+                    !shard.contains('/') && !names.contains(shard) && self.includes(&path(shard))
+                };
                 if let Some(missing) = shards.iter().find(is_missing) {
                     return Err(Failure::new(CODE_USAGE, "a shard of the set is missing")
                         .in_file(Path::new(&path(index)))

@@ -359,9 +359,13 @@ fn outputs_and_records_that_were_changed_are_refused() {
 
     let record = format!("out/.apr-job/{job}/tasks/00000.json");
     let known = sandbox.read(&record);
+    let done = format!("out/.apr-job/{job}/done.json");
+    let end = sandbox.read(&done);
+    fs::remove_file(sandbox.path(&done)).unwrap();
     sandbox.write(&record, b"");
     assert_eq!(code("status job.json"), "cli-plan");
     sandbox.write(&record, &known);
+    sandbox.write(&done, &end);
     assert_eq!(apr(&sandbox, "status job.json").exit, 0);
     let aborted = |expected: &str| {
         let ran = apr(&sandbox, "abort job.json");

@@ -60,14 +60,15 @@ fn an_output_of_another_kind_does_not_replace_an_input() {
 fn key_files_are_replaced_by_nothing() {
     let sandbox = Sandbox::with_models();
     assert_eq!(sandbox.run(&["keygen", "encrypt", "-o", "a.key", "--comment", "of the buyer"]).exit, 0);
+    sandbox.write("b.key", b"Bag Attributes\n-----BEGIN PRIVATE KEY-----\n");
     let before = sandbox.listing();
-    for output in ["a.key", "a.key.pub"] {
+    for output in ["a.key", "b.key"] {
         for args in [
             &["convert", "model.safetensors", output, "--force", "--format", "safetensors"][..],
             &["seal", "model.safetensors", "-o", output, "--recipient", "a.key.pub", "--force"],
         ] {
             let ran = sandbox.run(args);
-            assert!(ran.exit == 2 && ran.stderr.contains("a key file"), "{args:?}\n{}", ran.stderr);
+            assert!(ran.exit == 2 && ran.stderr.contains("a secret key"), "{args:?}\n{}", ran.stderr);
             assert_eq!(sandbox.listing(), before, "{args:?}");
         }
     }

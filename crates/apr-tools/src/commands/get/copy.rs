@@ -114,7 +114,9 @@ impl<'f> Folder<'f> {
             _ => {}
         }
         check_file(&path, self.overwrite).map_err(|failure| match failure.code() {
-            CODE_OUTPUT_EXISTS => failure.help("it differs; replace it with --force"),
+            CODE_OUTPUT_EXISTS if self.overwrite == Overwrite::Refuse => {
+                failure.help("it differs; replace it with --force")
+            }
             _ => failure,
         })?;
         Ok(None)
