@@ -95,12 +95,9 @@ fn has_code(class: &str) -> bool {
 
 /// Whether it is an HDF5 file: its signature is at 0, or at 512 or a multiple by a power of two, after a user block.
 pub(crate) fn is_hdf5(source: &dyn ReadAt) -> Result<bool, Error> {
-    let last = source.total_len().saturating_sub(8);
-    let places = core::iter::successors(Some(512_u64), |at| at.checked_mul(2)).take_while(|at| *at <= last);
-    let mut places: Vec<u64> =
-        core::iter::once(0).chain(places).filter(|at| at + 8 <= source.total_len()).collect();
     // From the end: sources that read ahead of what is read in order would read all of the file.
-    while let Some(at) = places.pop() {
+    let places = (9..64).rev().map(|bits| 1_u64 << bits).chain([0]);
+    for at in places.filter(|at| at.checked_add(8).is_some_and(|end| end <= source.total_len())) {
         let mut found = [0; 8];
         source.read_exact_at(at, &mut found)?;
         if found == *SIGNATURE {
