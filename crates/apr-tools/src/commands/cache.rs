@@ -124,10 +124,10 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
                 let folder = escape::path(cache.folder());
                 console.text(|out, _| writeln!(out, "{folder}: {blocks} removed, {bytes}"))?;
             }
-            if remaining > 0 && console.is_json() {
-                return Ok(Exit::Io);
-            }
             if remaining > 0 {
+                if console.is_json() {
+                    return Ok(Exit::Io);
+                }
                 let what = format!("{} could not be removed", plural(remaining, "file"));
                 let failure = Failure::new(CODE_IO, what).in_file(cache.folder());
                 return Err(failure.help("give this user the right to write the folders below, and repeat"));

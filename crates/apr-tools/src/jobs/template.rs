@@ -63,7 +63,7 @@ const OF_JOBS: [&str; 14] = [
 ];
 
 /// Options that take a password from where there is only one.
-const INTERACTIVE: [&str; 4] = ["--password-fd", "--ask-password", "--key-password-fd", "--ask-key-password"];
+const INTERACTIVE: [&str; 3] = ["--password-fd", "--ask-password", "--key-password-fd"];
 
 const PLACEHOLDERS: [&str; 4] = ["{in}", "{out}", "{path}", "{to}"];
 
