@@ -74,9 +74,7 @@ impl Http {
         let of = |is_secure| proxy::of_environment(is_secure, |name| std::env::var_os(name)).map(agent);
         Ok(Self { secure: of(true), plain: of(false), loopback: agent(None) })
     }
-}
 
-impl Http {
     /// What reaches a URL.
     fn agent(&self, url: &Url) -> Result<&Agent, Broken> {
         let agent = match (url.is_loopback(), url.is_secure()) {
