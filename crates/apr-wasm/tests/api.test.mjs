@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
-import { MODELS, OWNER, PACKAGE, TOOLS, VECTORS, inMemory, load, refusal, serve, sha256, vector } from "./support.mjs";
+import { MODELS, OWNER, PACKAGE, TOOLS, VECTORS, inMemory, load, refusal, serve, sha256, vector, withChecksum } from "./support.mjs";
 
 const api = await load();
 await api.init();
@@ -105,17 +105,6 @@ test("what only native programs honour is said to be ignored", async () => {
   assert.deepEqual(asked.notes.map(({ code }) => code), ["aw-ignored-streaming", "aw-ignored-native-alignment"]);
   assert.equal((await asked.loadModel()).type, "LinearRegression");
 });
-
-/** The same file with its last four bytes right. */
-function withChecksum(file) {
-  let crc = 0xffffffff;
-  for (const byte of file.subarray(0, file.length - 4)) {
-    crc ^= byte;
-    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
-  }
-  new DataView(file.buffer).setUint32(file.length - 4, ~crc >>> 0, true);
-  return file;
-}
 
 test("2 GiB files are inspected with less than 1 MiB read", { timeout: 120_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "apr-wasm-"));

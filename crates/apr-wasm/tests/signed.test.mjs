@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { PROGRAM, inMemory, load, refusal, serve, vector } from "./support.mjs";
+import { PROGRAM, inMemory, load, refusal, serve, vector, withChecksum } from "./support.mjs";
 
 const api = await load();
 const folder = mkdtempSync(join(tmpdir(), "apr-signed-"));
@@ -43,17 +43,6 @@ function linear(last, key) {
   file.set(described, 32);
   file.set(payload, 32 + described.length);
   return withChecksum(file);
-}
-
-/** The same file with its last four bytes right. */
-function withChecksum(file) {
-  let crc = 0xffffffff;
-  for (const byte of file.subarray(0, file.length - 4)) {
-    crc ^= byte;
-    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
-  }
-  new DataView(file.buffer).setUint32(file.length - 4, ~crc >>> 0, true);
-  return file;
 }
 
 before(async () => {

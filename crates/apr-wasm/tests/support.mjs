@@ -142,3 +142,14 @@ export function verifyingPem(hex) {
   const der = Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), Buffer.from(hex, "hex")]);
   return `-----BEGIN PUBLIC KEY-----\n${der.toString("base64")}\n-----END PUBLIC KEY-----\n`;
 }
+
+/** The same file with its last four bytes right. */
+export function withChecksum(file) {
+  let crc = 0xffffffff;
+  for (const byte of file.subarray(0, file.length - 4)) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  new DataView(file.buffer).setUint32(file.length - 4, ~crc >>> 0, true);
+  return file;
+}
