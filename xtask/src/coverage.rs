@@ -40,7 +40,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     step(test.args(args))?;
     step(&mut llvm_cov(session, &["report", "--show-missing-lines"])?)?;
     let summary = stdout_of(&mut llvm_cov(session, &["report", "--json", "--summary-only"])?)?;
-    let named = |pair: &[String]| (pair[0] == "--package").then(|| pair[1].clone());
+    let named = |pair: &[String]| matches!(pair[0].as_str(), "--package" | "-p").then(|| pair[1].clone());
     let tested: Vec<String> = match args {
         [] => CRATES.iter().map(|(name, _)| (*name).to_owned()).collect(),
         _ => args.windows(2).filter_map(named).collect(),
