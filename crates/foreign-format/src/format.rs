@@ -68,6 +68,9 @@ formats! {
     Keras, "keras", "a Keras model (.keras)", CONVERT;
     /// HDF5: Keras `.h5` and many others.
     Hdf5, "hdf5", "an HDF5 file (Keras .h5 or other)", CONVERT;
+    /// NetCDF before version 4, which is HDF5.
+    NetCdf, "netcdf", "a NetCDF file (classic format)",
+        "read it with scipy.io.netcdf_file or xarray and save the arrays as safetensors";
     /// MATLAB, levels 5 and 7.3.
     Mat, "mat", "a MATLAB .mat file",
         "read it with scipy.io.loadmat (version 7.3: h5py) and save the arrays as safetensors";
