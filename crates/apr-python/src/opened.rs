@@ -33,8 +33,9 @@ pub(crate) struct Opened {
 
 /// Where tensors' bytes are.
 enum Memory {
-    /// In an array of bytes, with the first tensor at `start`.
-    Array { bytes: Py<PyAny>, start: u64 },
+    /// In an array of bytes, with the first tensor at `start`. Of a memoryview, numpy makes arrays in two thirds of the time that it takes
+    /// of an array.
+    Array { bytes: Py<PyMemoryView>, start: u64 },
     /// In the file alone.
     File,
 }
@@ -95,7 +96,7 @@ impl Opened {
         match &self.memory {
             // What was read when the file was opened: a map begins with the header.
             Memory::Array { bytes, start: 0 } => {
-                let held = Buffer::of(bytes.bind(py), Wanted::Bytes)?;
+                let held = Buffer::of(bytes.bind(py).as_any(), Wanted::Bytes)?;
                 let begin = usize::try_from(offset)?;
                 let copy = |out: &mut [u8]| {
                     let end = begin.checked_add(out.len());
@@ -126,7 +127,7 @@ impl Opened {
             && !is_packed(info.dtype())
         {
             let offset = start + info.data_offsets().0;
-            return Numpy::get(py)?.view(info.dtype(), info.shape(), bytes.bind(py), offset);
+            return Numpy::get(py)?.view(info.dtype(), info.shape(), bytes.bind(py).as_any(), offset);
         }
         let bytes = self.bytes(py, info)?;
         self.maker.tensor(py, info.dtype(), info.shape(), &bytes)
@@ -198,7 +199,7 @@ impl Memory {
             if !writable {
                 bytes.call_method1(intern!(py, "setflags"), (false,))?;
             }
-            return Ok(Self::Array { bytes: bytes.unbind(), start: 0 });
+            return Ok(Self::Array { bytes: PyMemoryView::from(&bytes)?.unbind(), start: 0 });
         }
         let mapped = if writable {
             file.map_private().map(MappedFile::private)
@@ -206,15 +207,14 @@ impl Memory {
             file.map().map(MappedFile::shared)
         };
         let mapped = Bound::new(py, mapped.map_err(|error| of_file(py, READING, &error))?)?;
-        let bytes = numpy.bytes_of(mapped.as_any())?.unbind();
-        Ok(Self::Array { bytes, start: file.header().data_start() })
+        let bytes = PyMemoryView::from(&numpy.bytes_of(mapped.as_any())?)?;
+        Ok(Self::Array { bytes: bytes.unbind(), start: file.header().data_start() })
     }
 }
 
-/// Bytes from `start` to `end` of an array, as a buffer that keeps it alive.
-fn part<'py>(array: &Bound<'py, PyAny>, start: u64, end: u64) -> PyResult<Bound<'py, PyAny>> {
+/// Bytes from `start` to `end`, as a buffer that keeps all alive.
+fn part<'py>(bytes: &Bound<'py, PyMemoryView>, start: u64, end: u64) -> PyResult<Bound<'py, PyAny>> {
     let place =
         |offset: u64| isize::try_from(offset).map_err(|_| PyValueError::new_err("offset beyond memory"));
-    let range = PySlice::new(array.py(), place(start)?, place(end)?, 1);
-    PyMemoryView::from(array)?.get_item(range)
+    bytes.get_item(PySlice::new(bytes.py(), place(start)?, place(end)?, 1))
 }
