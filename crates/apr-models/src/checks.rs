@@ -53,6 +53,14 @@ pub(crate) fn expect(part: &'static str, holds: bool, problem: &'static str) -> 
     }
 }
 
+/// Most trees of an ensemble that is trained: more than any has, and their seeds fit into memory.
+const MAX_ESTIMATORS: usize = 1_000_000;
+
+/// Checks the number of trees of an ensemble.
+pub(crate) fn expect_estimators(count: usize) -> Result<(), Error> {
+    expect("n_estimators", (1..=MAX_ESTIMATORS).contains(&count), "1 to 1,000,000 are possible")
+}
+
 /// Proves that a number is finite and at least 0.
 pub(crate) fn expect_not_negative(part: &'static str, value: f64) -> Result<(), Error> {
     expect(part, value.is_finite() && value >= 0.0, "a finite number of at least 0 is needed")

@@ -42,7 +42,7 @@ located_error::errors! {
             n_cols: usize,
         } = "am-matrix-too-large" (Usage),
             "matrix of {n_rows} rows and {n_cols} columns is too large for this machine"
-            => "train on fewer rows";
+            => "train on fewer rows, or a smaller model";
         /// The number of values is not that of rows times columns.
         MatrixLength {
             /// Rows asked for.

@@ -99,7 +99,7 @@ impl BoostingOptions {
 
     fn check(&self) -> Result<(), Error> {
         let rate = self.learning_rate;
-        checks::expect("n_estimators", self.n_estimators > 0, "at least 1 is needed")?;
+        checks::expect_estimators(self.n_estimators)?;
         checks::expect("learning_rate", rate.is_finite() && rate > 0.0, "a finite number above 0 is needed")?;
         checks::expect_not_negative("l2", self.l2)?;
         let shared = self.subsample > 0.0 && self.subsample <= 1.0;

@@ -58,7 +58,7 @@ impl IsolationForest {
     pub fn fit(x: &Matrix, options: &IsolationOptions) -> Result<Self, Error> {
         let (n_rows, n_cols) = x.shape();
         let max_samples = options.max_samples.unwrap_or(DEFAULT_SAMPLES.min(n_rows));
-        checks::expect("n_estimators", options.n_estimators > 0, "at least 1 is needed")?;
+        checks::expect_estimators(options.n_estimators)?;
         checks::expect(
             "max_samples",
             options.max_samples.is_none_or(|max| max >= 2),

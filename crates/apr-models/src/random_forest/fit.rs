@@ -86,7 +86,7 @@ fn grow<C: Criterion, T: Send>(
     criterion: impl Fn(Vec<u32>) -> C + Sync,
     tree: impl Fn(Grown) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
-    checks::expect("n_estimators", options.n_estimators > 0, "at least 1 is needed")?;
+    checks::expect_estimators(options.n_estimators)?;
     let limits = options.tree.limits()?;
     let max_features = options.max_features.unwrap_or(default).of(x.n_cols())?;
     let table = Binned::of(workers, x, ENSEMBLE_BINS)?;
