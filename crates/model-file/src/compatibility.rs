@@ -1,6 +1,6 @@
 //! Whether a model file may replace another one: programs that read the old file, or call its model, go on with the new one.
 
-use alloc::borrow::ToOwned as _;
+use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 #[cfg(feature = "categories")]
 use alloc::collections::BTreeSet;
@@ -79,6 +79,8 @@ pub struct Interface {
     pub class_type: Option<&'static str>,
     /// Values of a prediction that is a row.
     pub n_columns: Option<usize>,
+    /// The terms of a prediction that weights terms, in the order of its columns.
+    pub terms: Option<Vec<String>>,
     /// What is predicted, if the file names it.
     pub target: Option<String>,
     /// The categories of its features, if the file has them.
@@ -121,6 +123,7 @@ impl Interface {
             }),
             classes: classes.map(|classes| classes.into_iter().map(label).collect()),
             n_columns: n_columns(named),
+            terms: named.model.terms().map(|terms| terms.iter().map(ToOwned::to_owned).collect()),
             target: named.target.clone(),
             #[cfg(feature = "categories")]
             categories: named.categories.clone(),
@@ -208,7 +211,11 @@ impl Interface {
             found.breaks("unknown-category", message);
         }
         let n_named = self.features.as_ref().map_or(0, Vec::len);
-        let n_features = old.of_features.len().max(other.of_features.len()).max(n_named);
+        let n_features = match new.features {
+            // What the new model has besides was said.
+            Some(_) if n_named > 0 => n_named,
+            _ => old.of_features.len().max(other.of_features.len()).max(n_named),
+        };
         for idx in 0..n_features {
             let old = old.of_features.get(idx).map_or(&[][..], Vec::as_slice);
             let name = self.features.as_ref().and_then(|names| names.get(idx));
@@ -268,12 +275,31 @@ impl Interface {
         {
             found.breaks("columns", format!("a prediction has {new} values instead of {old}"));
         }
+        if let (Some(old), Some(others)) = (&self.terms, &new.terms) {
+            if old != others {
+                let changed = old.iter().zip(others).find(|(old, new)| old != new);
+                let first = changed
+                    .map_or_else(String::new, |(old, new)| format!(", first `{new}` instead of `{old}`"));
+                found.breaks("terms", format!("columns of a prediction are of other terms{first}"));
+            } else if self.model != new.model {
+                found.breaks(
+                    "terms",
+                    format!("terms are weighted by a {} instead of a {}", new.model, self.model),
+                );
+            }
+        }
         if let (Some(old), Some(new)) = (self.class_type, new.class_type)
             && old != new
         {
             found.breaks("class-type", format!("a label is of the type {new} instead of {old}"));
         }
-        let (Some(old), Some(new)) = (&self.classes, &new.classes) else { return };
+        // Groups of a clustering are numbers without labels; of predictions of another kind that was said.
+        let (old, new) = match (&self.classes, &new.classes) {
+            (Some(old), Some(new)) => (old.as_slice(), new.as_slice()),
+            (Some(old), None) if self.prediction == new.prediction => (old.as_slice(), &[][..]),
+            (None, Some(classes)) if self.prediction == new.prediction => (&[][..], classes.as_slice()),
+            _ => return,
+        };
         let without = |of: &[String], others: &[String]| -> Vec<String> {
             of.iter().filter(|label| !others.contains(label)).cloned().collect()
         };

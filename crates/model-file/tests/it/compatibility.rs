@@ -65,7 +65,8 @@ fn texts() -> Interface {
         features: None,
         prediction: Some(PredictionKind::Terms),
         outputs: vec![OutputKind::Predictions],
-        n_columns: Some(100),
+        n_columns: Some(2),
+        terms: names(&["apple", "green"]),
         target: None,
         ..Interface::default()
     }
@@ -205,7 +206,8 @@ fn changes_of_classifications() {
                 |new| new.classes = names(&["0", "1", "2"]),
                 &[("class-added", Breaks), ("class-removed", Breaks)],
             ),
-            (|new| new.classes = None, &[]),
+            // A clustering.
+            (|new| new.classes = None, &[("class-removed", Breaks)]),
             (|new| new.class_type = Some("integer"), &[("class-type", Breaks)]),
             (|new| new.class_type = None, &[]),
             (|new| new.outputs = vec![OutputKind::Predictions], &[("output-removed", Breaks)]),
@@ -228,7 +230,10 @@ fn changes_of_classifications() {
             (|_| {}, &[]),
             (|new| new.outputs.push(OutputKind::Probabilities), &[("output-added", Note)]),
             (|new| new.n_features = Some(4), &[("feature-count", Breaks)]),
-            (|new| *new = classification(), &[("model-type", Note), ("output-added", Note)]),
+            (
+                |new| *new = classification(),
+                &[("model-type", Note), ("output-added", Note), ("class-added", Breaks)],
+            ),
         ],
     );
 }
@@ -314,7 +319,10 @@ fn changes_of_other_models() {
             (|new| new.n_columns = Some(101), &[("columns", Breaks)]),
             (|new| new.input = Some(InputKind::F32), &[("input", Breaks)]),
             (|new| new.prediction = Some(PredictionKind::LogProbability), &[("prediction", Breaks)]),
-            (|new| new.model = "CountVectorizer".into(), &[("model-type", Note)]),
+            (|new| new.model = "CountVectorizer".into(), &[("model-type", Note), ("terms", Breaks)]),
+            (|new| new.terms = names(&["blue", "sky"]), &[("terms", Breaks)]),
+            (|new| new.terms = names(&["green", "apple"]), &[("terms", Breaks)]),
+            (|new| new.terms = None, &[]),
         ],
     );
     check(
