@@ -1,7 +1,9 @@
-//! Programs that run a GGUF file, by its architecture.
+//! What to know about a GGUF file: which programs run it, by its architecture, and what is missing.
 
 use gguf_core::Header;
 use model_file::entries::{ARCHITECTURE, UNKNOWN_ARCHITECTURE};
+
+use crate::terminal::human::plural;
 
 /// What will and what will not run a GGUF file of this architecture that holds this model (`apr.model`); `None` if
 /// it names an architecture.
@@ -21,4 +23,26 @@ pub(crate) fn note_on_header(header: &Header<'_>) -> Option<String> {
     let is_later = header.get("split.no").and_then(|value| value.to_u64()).is_some_and(|number| number > 0);
     let text = |key: &str| header.get(key).and_then(|value| value.as_str());
     note_on_architecture(text(ARCHITECTURE), text(apr_models::MODEL_KEY)).filter(|_| !is_later)
+}
+
+/// Which part of a model a file with this header is, from 1, and of how many.
+pub(crate) fn part(header: &Header<'_>) -> Option<(u64, u64)> {
+    let number = |key| header.get(key).and_then(|value| value.to_u64());
+    let count = number("split.count").filter(|count| *count > 1)?;
+    Some((number("split.no")?.saturating_add(1), count))
+}
+
+/// That a file is not the whole model.
+pub(crate) fn note_on_part(header: &Header<'_>) -> Option<String> {
+    let (number, count) = part(header)?;
+    Some(format!(
+        "this is part {number} of {count}: the other files hold the rest of the model; `apr unshard` joins them"
+    ))
+}
+
+/// That names of tensors will be other ones.
+pub(crate) fn note_on_names(header: &Header<'_>) -> Option<String> {
+    let count = header.tensors().iter().filter(|info| info.name().to_str().is_err()).count() as u64;
+    let names = plural(count, "name");
+    (count > 0).then(|| format!("{names} of tensors not UTF-8: what is not is escaped, as \\xff"))
 }

@@ -25,7 +25,7 @@ use json_scan::{Escape, JsonStr};
 use read_at::ReadAt;
 
 #[cfg(feature = "gguf")]
-pub use self::gguf::{ARCHITECTURE, OF_GGUF, UNKNOWN_ARCHITECTURE, remove, set_dequantized, to_gguf};
+pub use self::gguf::{ARCHITECTURE, OF_GGUF, UNKNOWN_ARCHITECTURE, remove, set_dequantized, to_gguf, values};
 use crate::apr_v1::AprV1;
 use crate::error::{Error, ErrorKind};
 use crate::json;

@@ -47,7 +47,7 @@ located_error::errors! {
         /// The metadata name no model, and the tensors are too large for one.
         NoModel = "mo-no-model" (Usage) if "tensor-models",
             "these tensors are not a model that predicts"
-            => "use a file that `apr train` wrote";
+            => "use a file of `apr train`, or of apr.sklearn.export in Python; a language model runs in llama.cpp, Ollama or LM Studio";
         /// A tensor has a dtype that no model has.
         ModelDtype {
             /// The type.

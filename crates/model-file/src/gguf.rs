@@ -1,6 +1,7 @@
 //! GGUF files.
 
-use alloc::string::String;
+use alloc::borrow::ToOwned as _;
+use alloc::string::{String, ToString as _};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -28,7 +29,7 @@ pub struct Gguf {
 /// A row of the table of tensors.
 #[derive(Debug)]
 struct Row {
-    /// With replacement characters for what is not UTF-8.
+    /// What is not UTF-8 with its bytes escaped (`\xff`): two names stay two.
     name: String,
     dtype: TensorType,
     shape: Vec<usize>,
@@ -45,7 +46,10 @@ impl Gguf {
         header.check_file_len(file_len, options.strictness)?;
         let endian = header.endian();
         let tensors = header.tensors().iter().map(|info| {
-            let name = info.name().to_str_lossy().into_owned();
+            let name = match info.name().to_str() {
+                Ok(name) => name.to_owned(),
+                Err(_) => info.name().as_bytes().escape_ascii().to_string(),
+            };
             let count = |dim| {
                 let kind = gguf_core::ErrorKind::Dimension { dim };
                 usize::try_from(dim).map_err(|_| Error::from(gguf_core::Error::from(kind)).of_tensor(&name))

@@ -165,13 +165,18 @@ impl<R: ReadAt> ModelFile<R> {
             let tensor = if name.is_some() { tensor.widened()? } else { tensor };
             push(&mut read, tensor.name(), tensor)?;
         }
-        if let Some(name) = name {
-            read.set_metadata(MODEL_KEY, &name);
+        if let Some(name) = &name {
+            read.set_metadata(MODEL_KEY, name);
         }
+        let model = AnyModel::from_tensors(&read).map_err(|error| match error.code() {
+            // No name promised a model.
+            "am-unknown-model" if name.is_none() => Error::from(ErrorKind::NoModel),
+            _ => error.into(),
+        })?;
         let converted = self.text(OF_APR_V1);
         let names = |key| strings(custom(converted.as_deref()?, key)?);
         Ok(NamedModel {
-            model: Arc::new(AnyModel::from_tensors(&read)?),
+            model: Arc::new(model),
             features: names(FEATURES_KEY),
             classes: names(CLASSES_KEY),
             target: self.text(TARGET_KEY),

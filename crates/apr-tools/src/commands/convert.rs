@@ -20,12 +20,13 @@ pub(crate) use self::blocks::Blocks;
 use self::language_model::LanguageArgs;
 pub(crate) use self::lost::parts as lost_parts;
 pub(crate) use self::target::{FormatArg, Target, TargetArgs, remark_on_size};
+use crate::architecture::{note_on_names, note_on_part};
 use crate::args::glob::{Rename, Selection};
 use crate::args::{CompatArg, DequantizeArg, INPUT_HELP, LayoutArgs, PayloadArgs, VoidArg, WriteArgs};
 use crate::commands::key_or_part::KeyOrPart;
 use crate::detached::DetachedArgs;
 use crate::error::{CODE_INTERNAL, CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
-use crate::input::{Copies, Format, Model, Rules};
+use crate::input::{Contents, Copies, Format, Model, Rules};
 use crate::output::ending::Ending;
 use crate::output::rewrite::{self, Job, Plan};
 use crate::output::{Destination, Output};
@@ -245,6 +246,11 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
     if let Some(disagreement) = Ending::disagreement(model.format(), model.label()) {
         console.remark(disagreement);
     }
+    if let Contents::Gguf(file) = model.contents() {
+        let header = file.header()?;
+        let notes = [note_on_part(&header), note_on_names(&header)];
+        notes.into_iter().flatten().for_each(|note| console.remark(note));
+    }
     let table = model.table().filter(|_| blocks == Blocks::Nearest || target.is_gguf());
     let all = match table {
         Some(table) => vec![table],
@@ -345,9 +351,12 @@ fn of_names(failure: Failure) -> Failure {
     if !["st-duplicate-tensor", "ac-v2-duplicate-tensor", "gg-name-duplicate"].contains(&failure.code()) {
         return failure;
     }
-    let tensor = failure.tensor().map(str::to_owned);
+    same_name(failure.tensor())
+}
+
+fn same_name(tensor: Option<&str>) -> Failure {
     Failure::new(CODE_USAGE, "two tensors would have the same name")
-        .of_tensor(tensor.as_deref())
+        .of_tensor(tensor)
         .help("make the names that --rename gives distinct, or --exclude one of the tensors")
 }
 

@@ -3,7 +3,7 @@
 mod compare;
 pub(crate) mod report;
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use model_file::entries;
@@ -13,7 +13,7 @@ pub(crate) use self::compare::compare;
 use self::report::Shown;
 use crate::args::{CompatArg, TrustedArg};
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::input::{Model, Tensor};
+use crate::input::{Contents, Model, Tensor};
 use crate::terminal::{Console, Progress};
 
 const AFTER_HELP: &str = "Differences are listed as the tree of tensors has them, the same difference in several layers in one line, after the five \
@@ -23,7 +23,7 @@ const AFTER_HELP: &str = "Differences are listed as the tree of tensors has them
     from every number, and from a NaN of other bits. The order of tensors and the way they are \
     spread over files are not compared. The formats of the two models may differ: an .apr model of version 1 is \
     compared by the tensors it becomes as safetensors. Quantized tensors are compared by the numbers in \
-    their blocks where the bytes differ; keys of GGUF files by their values as text.\n\n\
+    their blocks where the bytes differ; keys of two GGUF files by type and value, else by their values as text.\n\n\
     Examples:\n  apr diff model.safetensors same.safetensors\n  \
     apr diff model.safetensors sharded --all\n  \
     apr diff model.safetensors sharded --ignore-metadata --json\n\n\
@@ -164,13 +164,33 @@ fn pair(a: &Tensor<'_>, b: &Tensor<'_>, progress: &mut Progress) -> Result<Optio
 
 /// Keys whose values differ. No metadata and empty metadata are the same here.
 fn compare_metadata(a: &Model, b: &Model) -> Result<Vec<MetadataChange>, Failure> {
-    let (mut of_a, mut of_b) = (a.entries()?.entries, b.entries()?.entries);
-    entries::expand(&mut of_a);
-    entries::expand(&mut of_b);
-    let mut keys: Vec<String> = of_a.keys().chain(of_b.keys()).cloned().collect();
-    keys.sort();
-    keys.dedup();
-    let changes =
-        keys.into_iter().map(|key| MetadataChange { a: of_a.remove(&key), b: of_b.remove(&key), key });
-    Ok(changes.filter(|change| change.a != change.b).collect())
+    let (mut of_a, mut of_b) = match (a.contents(), b.contents()) {
+        // Their values have types, and need not be UTF-8.
+        (Contents::Gguf(a), Contents::Gguf(b)) => {
+            (entries::values(&a.header()?), entries::values(&b.header()?))
+        }
+        _ => (untyped(a)?, untyped(b)?),
+    };
+    let keys: BTreeSet<String> = of_a.keys().chain(of_b.keys()).cloned().collect();
+    let change = |key: String| {
+        let (a, b) = (of_a.remove(&key), of_b.remove(&key));
+        if a == b {
+            return None;
+        }
+        // Of values with the same text, the types differ.
+        let is_typed = matches!((&a, &b), (Some((_, a)), Some((_, b))) if a == b);
+        let shown = |(kind, value): (String, String)| match is_typed {
+            true => format!("{value} ({kind})"),
+            false => value,
+        };
+        Some(MetadataChange { a: a.map(shown), b: b.map(shown), key })
+    };
+    Ok(keys.into_iter().filter_map(change).collect())
+}
+
+/// Values by key, without types.
+fn untyped(model: &Model) -> Result<BTreeMap<String, (String, String)>, Failure> {
+    let mut entries = model.entries()?.entries;
+    entries::expand(&mut entries);
+    Ok(entries.into_iter().map(|(key, value)| (key, (String::new(), value))).collect())
 }

@@ -23,7 +23,7 @@ use self::file::NewFile;
 use self::keys::Record;
 use self::report::Report;
 use self::work::Work;
-use crate::architecture::{note_on_architecture, note_on_header};
+use crate::architecture::{note_on_architecture, note_on_header, note_on_names};
 use crate::args::glob::Selection;
 use crate::args::{CompatArg, INPUT_HELP, Listed, PayloadArgs, VoidArg, WriteArgs};
 use crate::commands::convert;
@@ -319,7 +319,9 @@ fn remarks(work: &Work<'_>, console: &Console) -> Result<(), Failure> {
              `apr sign` for a signature beside it",
         ),
         (Contents::Gguf(file), TargetFormat::Gguf) => {
-            note_on_header(&file.header()?).into_iter().for_each(|note| console.remark(note));
+            let header = file.header()?;
+            let notes = [note_on_header(&header), note_on_names(&header)];
+            notes.into_iter().flatten().for_each(|note| console.remark(note));
         }
         (_, TargetFormat::Gguf) => {
             let entries = work.model.entries()?.entries;

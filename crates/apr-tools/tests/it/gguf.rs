@@ -373,3 +373,38 @@ fn export_is_convert() {
     assert_eq!(sandbox.run(&["convert", "m.gguf", "m.apr"]).exit, 0);
     assert_eq!(sandbox.read("m.apr"), sandbox.read("model.apr"));
 }
+
+/// A file of one tensor with a key of this type and value.
+fn with_key(kind: u32, value: &[u8], name: &[u8]) -> Vec<u8> {
+    let text = |text: &[u8]| [&(text.len() as u64).to_le_bytes(), text].concat();
+    let mut file = [&b"GGUF\x03\0\0\0"[..], &1_u64.to_le_bytes(), &1_u64.to_le_bytes()].concat();
+    file.extend([text(b"k"), kind.to_le_bytes().to_vec(), value.to_vec(), text(name)].concat());
+    file.extend([1_u32.to_le_bytes(), [1, 0, 0, 0], [0; 4], [0; 4], [0; 4], [0; 4]].concat());
+    file.resize(file.len().next_multiple_of(32), 0);
+    file.extend([0; 32]);
+    file
+}
+
+#[test]
+fn what_is_not_utf_8_differs() {
+    let sandbox = Sandbox::empty();
+    let text = |text: &[u8]| [&(text.len() as u64).to_le_bytes(), text].concat();
+    let words = |word: &[u8]| [&8_u32.to_le_bytes()[..], &1_u64.to_le_bytes(), &text(word)].concat();
+    sandbox.write("a.gguf", &with_key(9, &words(b"\xff"), b"t"));
+    sandbox.write("b.gguf", &with_key(9, &words(b"\xfe"), b"t"));
+    sandbox.write("c.gguf", &with_key(4, &1_u32.to_le_bytes(), b"t"));
+    sandbox.write("d.gguf", &with_key(5, &1_u32.to_le_bytes(), b"t"));
+    sandbox.write("e.gguf", &with_key(4, &1_u32.to_le_bytes(), b"t\xff"));
+    for (old, new, shown) in
+        [("a.gguf", "b.gguf", [r#"[b"\xff"]"#, r#"[b"\xfe"]"#]), ("c.gguf", "d.gguf", ["1 (u32)", "1 (i32)"])]
+    {
+        let (exit, value) = sandbox.json(&["diff", old, new]);
+        let change = &value["metadata"][0];
+        assert_eq!((exit, json!([change["a"], change["b"]])), (1, json!(shown)), "{value:#}");
+        assert_eq!(sandbox.run(&["diff", old, old]).exit, 0);
+    }
+    assert_eq!(sandbox.run(&["diff", "c.gguf", "e.gguf"]).exit, 1);
+    let ran = sandbox.run(&["convert", "e.gguf", "e.safetensors"]);
+    assert!(ran.exit == 0 && ran.stderr.contains("1 name of tensors not UTF-8"), "{ran:?}");
+    assert!(sandbox.run(&["tensors", "e.safetensors"]).stdout.contains(r"t\xff"));
+}

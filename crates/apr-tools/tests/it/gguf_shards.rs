@@ -282,3 +282,17 @@ fn an_old_set_is_replaced_as_a_whole() {
     // What the killed programs left has gone.
     assert_eq!(sandbox.path("parts").read_dir().unwrap().count(), 3);
 }
+
+#[test]
+fn a_part_is_not_taken_for_the_whole() {
+    let sandbox = Sandbox::with_models();
+    assert_eq!(sandbox.run(&["shard", "tiny_llama.gguf", "-o", "parts", "--max-tensors", "8"]).exit, 0);
+    let folder = sandbox.run(&["convert", "parts", "whole.safetensors"]);
+    assert!(folder.stderr.contains("apr unshard parts -o OUT.gguf"), "{folder:?}");
+    let names = fs::read_dir(sandbox.path("parts")).unwrap().map(|entry| entry.unwrap().file_name());
+    let first = format!("parts/{}", names.min().unwrap().to_str().unwrap());
+    let first = first.as_str();
+    let ran = sandbox.run(&["convert", first, "part.safetensors"]);
+    assert!(ran.exit == 0 && ran.stderr.contains("this is part 1 of"), "{ran:?}");
+    assert!(sandbox.run(&["check", first]).stdout.contains("this is part 1 of"));
+}

@@ -9,7 +9,7 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
-use gguf_core::{Array, GgufBuilder, Header, Number, Value};
+use gguf_core::{Array, GgufBuilder, Header, Number, Text, Value};
 use json_scan::{Escape, JsonStr};
 
 use super::{Entries, Exported, invalid};
@@ -129,6 +129,52 @@ pub(super) fn expand(entries: &mut Entries) {
             }
         }
         Err(_) => drop(entries.insert(OF_GGUF.to_owned(), text)),
+    }
+}
+
+/// Every key with its type and its value as text, whatever bytes they have: what is not UTF-8 is escaped as in Python's `b"\\xff"`.
+pub fn values(header: &Header<'_>) -> BTreeMap<String, (String, String)> {
+    let value = |entry: &gguf_core::Entry<'_>| {
+        let (mut text, value) = (String::new(), entry.value());
+        match value {
+            Value::Text(string) if string.to_str().is_ok() => text.push_str(&string.to_str_lossy()),
+            value => push_value(&mut text, &value),
+        }
+        let kind = match value {
+            Value::Array(array) => format!("{}[]", array.element_type()),
+            value => value.value_type().name().to_owned(),
+        };
+        (shown(entry.key()), (kind, text))
+    };
+    header.entries().iter().map(value).collect()
+}
+
+/// A text, or its bytes.
+fn shown(text: Text<'_>) -> String {
+    match text.to_str() {
+        Ok(text) => text.to_owned(),
+        Err(_) => format!("b\"{}\"", text.as_bytes().escape_ascii()),
+    }
+}
+
+/// Arrays in arrays are as deep as the reader allows.
+fn push_value(out: &mut String, value: &Value<'_>) {
+    match value {
+        Value::Text(text) => match text.to_str() {
+            Ok(text) => json_scan::push_string(out, text, Escape::Minimal),
+            Err(_) => out.push_str(&shown(*text)),
+        },
+        Value::Array(array) => {
+            out.push('[');
+            for (idx, value) in array.iter().enumerate() {
+                if idx > 0 {
+                    out.push(',');
+                }
+                push_value(out, &value);
+            }
+            out.push(']');
+        }
+        value => out.push_str(&scalar(value)),
     }
 }
 

@@ -3,7 +3,7 @@
 use apr_quant::Dtype;
 
 use super::{Content, Sound};
-use crate::architecture::note_on_header;
+use crate::architecture::{note_on_header, note_on_part};
 use crate::error::{CODE_INTERNAL, Failure};
 use tensor_dtype::TensorType;
 
@@ -44,6 +44,7 @@ pub(super) fn tensors(source: Source, rules: &Rules, console: &Console) -> Resul
     if more > 0 {
         warnings.push(format!("{} more of this kind", plural(more, "tensor")));
     }
+    warnings.extend(note_on_part(&header));
     warnings.extend(note_on_header(&header));
     let (count, bytes) = (tensors.len() as u64, tensors.iter().map(|tensor| tensor.byte_len()).sum());
     Ok(Sound { warnings, ..Sound::new(Content::Gguf { tensors: count, bytes, version }) })

@@ -1,5 +1,6 @@
 //! `.npz` and `.npy` files as output.
 
+use alloc::collections::BTreeSet;
 use std::io::Write;
 
 use crc32fast::Hasher;
@@ -42,6 +43,10 @@ pub(super) fn write_arrays<'n, 'm: 'n>(
     console: &mut Console,
 ) -> Result<(), Failure> {
     let arrays = tensors.map(|(name, tensor)| array(name, tensor)).collect::<Result<Vec<_>, Failure>>()?;
+    let mut members = BTreeSet::new();
+    if let Some(array) = arrays.iter().find(|array| !members.insert(&array.member)) {
+        return Err(super::same_name(Some(array.tensor.name())));
+    }
     let mut bytes: u64 = arrays.iter().map(Array::byte_len).sum();
     if format == Foreign::Npz {
         // The headers alone: their lengths do not depend on the checksums.

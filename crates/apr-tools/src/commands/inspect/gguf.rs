@@ -8,6 +8,7 @@ use model_file::Warning;
 use super::content::{Content, TotalsFields, Tree};
 use super::page::{VALUE_CHARS, text_value};
 use super::warnings::{names, quirk, warning, zero_size};
+use crate::architecture::{note_on_part, part};
 use crate::error::{CODE_INTERNAL, Failure};
 use crate::input::{Contents, Gguf, Model, Rules, Source, Tensor};
 use crate::report::{self, Each, Narrow, Number, OneLine, Report};
@@ -60,12 +61,11 @@ fn warnings(
 ) -> Vec<Warning> {
     let mut warnings = Vec::from_iter(quirk(model, rules));
     let mut warn = |kind, message: String| warnings.push(Warning { kind, message });
-    let part = shard(header);
-    if let Some((no, count)) = part {
-        warn("part", format!("this is part {no} of {count}: the other files hold the rest of the model"));
+    if let Some(note) = note_on_part(header) {
+        warn("part", note);
     }
     // Of several parts, the first has the keys.
-    let has_keys = part.is_none_or(|(no, _)| no == 1);
+    let has_keys = part(header).is_none_or(|(no, _)| no == 1);
     if has_keys && header.get("general.architecture").and_then(|value| value.as_text()).is_none() {
         warn("no-architecture", "no general.architecture: llama.cpp does not load such a file".to_owned());
     }
@@ -102,13 +102,6 @@ fn warnings(
     warnings
 }
 
-/// Which part of a model the file is, from 1, and of how many.
-fn shard(header: &Header<'_>) -> Option<(u64, u64)> {
-    let number = |key| header.get(key).and_then(|value| value.to_u64());
-    let count = number("split.count").filter(|count| *count > 1)?;
-    Some((number("split.no")?.saturating_add(1), count))
-}
-
 fn text(summary: &Summary<'_>, tree: Option<Extent>, console: &mut Console) -> Result<(), Failure> {
     let elements = if console.is_verbose() { usize::MAX } else { ELEMENTS };
     let what = format!("GGUF version {}", summary.header.version());
@@ -143,7 +136,7 @@ fn facts(summary: &Summary<'_>) -> Table {
     );
     let (len, start) = (grouped(header.header_len()), grouped(header.data_start()));
     line("layout", format!("header ends at byte {len}, data starts at byte {start}"));
-    if let Some((no, count)) = shard(header) {
+    if let Some((no, count)) = part(header) {
         line("part", format!("{no} of {count}"));
     }
     line("mode", summary.rules.name().to_owned());
@@ -195,7 +188,7 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
         architecture: architecture.map(|text| text.to_str_lossy().into_owned()),
         header_bytes: header.header_len(),
         data_start: header.data_start(),
-        part: shard(header).map(|(number, of)| PartFields { number, of }),
+        part: part(header).map(|(number, of)| PartFields { number, of }),
         totals: summary.content.totals_fields(),
         keys: Each(|| header.entries().iter().map(|entry| KeyFields::new(entry, elements))),
         tree: summary.content.tree_fields(),
