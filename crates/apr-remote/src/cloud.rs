@@ -12,12 +12,12 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use object_store::aws::AmazonS3ConfigKey;
 use object_store::azure::AzureConfigKey;
-use object_store::gcp::{GcpCredentialProvider, GoogleConfigKey};
+use object_store::gcp::{GcpCredential, GcpCredentialProvider, GoogleConfigKey};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::multipart::MultipartStore;
 use object_store::path::Path;
 use object_store::signer::{Method, Signer};
-use object_store::{ObjectStore, ObjectStoreExt as _, RetryConfig};
+use object_store::{ObjectStore, ObjectStoreExt as _, RetryConfig, StaticCredentialProvider};
 use zeroize::Zeroizing;
 
 use self::connector::{Connector, wait};
@@ -100,6 +100,8 @@ impl Store {
                 let builder = builder.with_retry(retry).with_http_connector(connector);
                 let base = builder.get_config_value(&GoogleConfigKey::BaseUrl);
                 let is_public = is_true(builder.get_config_value(&GoogleConfigKey::SkipSignature));
+                // `object_store` 0.14 asks for a token to write all the same.
+                let builder = if is_public { builder.with_credentials(no_token()) } else { builder };
                 // What is wrong with a key would show a part of it.
                 let store = Arc::new(builder.build().map_err(|_| Error::from(settings))?);
                 let access = Access::Given {
@@ -237,6 +239,11 @@ impl Store {
 /// other character that a query would take for another.
 fn sas_query(token: &str) -> Zeroizing<String> {
     Zeroizing::new(token.trim().trim_start_matches('?').replace('+', "%2B"))
+}
+
+/// Credentials of requests that have none: the connector sends no header with an empty token.
+fn no_token() -> GcpCredentialProvider {
+    Arc::new(StaticCredentialProvider::new(GcpCredential { bearer: String::new() }))
 }
 
 /// As `object_store` reads it.

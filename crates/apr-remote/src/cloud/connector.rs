@@ -16,6 +16,7 @@ use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
+use ureq::http::header::AUTHORIZATION;
 use ureq::http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 
 use crate::client::PlainHttp;
@@ -98,6 +99,13 @@ fn is_guarded(method: &Method, headers: &HeaderMap) -> bool {
         && ["if-none-match", "x-goog-if-generation-match"].iter().any(|name| headers.contains_key(*name))
 }
 
+/// Takes a token away that is empty: what is no token is refused also where none is needed.
+fn drop_empty_token(headers: &mut HeaderMap) {
+    if headers.get(AUTHORIZATION).is_some_and(|value| value.as_bytes().trim_ascii() == b"Bearer") {
+        headers.remove(AUTHORIZATION);
+    }
+}
+
 /// Whether a host gives credentials to the machine or container that asks, over plain HTTP: at an address that is on no other network.
 fn is_service(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
@@ -152,6 +160,7 @@ impl Connector {
             // Not among the headers that have to be signed.
             request.headers_mut().insert("if-none-match", HeaderValue::from_static("*"));
         }
+        drop_empty_token(request.headers_mut());
         let allowed = allowed(request.body().len() as u64);
         let times = Times {
             connect: if is_service { Some(SERVICE) } else { None },
@@ -241,6 +250,20 @@ impl fmt::Display for AnswerLost {
 
 impl core::error::Error for AnswerLost {}
 
+/// What an answer without success means.
+fn refused(status: u16, code: Option<&str>, host: String, tries: u32, bucket: &str) -> ErrorKind {
+    if crate::retry::is_temporary(status) {
+        ErrorKind::GaveUp { host, tries }
+    } else if is_service(&host) {
+        let problem = format!(
+            "there are none in the environment, and the service of this machine gives none (status {status})"
+        );
+        ErrorKind::Credentials { problem }
+    } else {
+        refusal(status, code, &host, bucket)
+    }
+}
+
 /// Waits for requests to a bucket on this thread, and names what is wrong with them.
 pub(super) fn wait<T>(
     bucket: &str,
@@ -262,13 +285,9 @@ pub(super) fn wait<T>(
     Err(match (outcome, error) {
         (Some(Outcome::Broken(error)), _) => error,
         (Some(Outcome::Refused { status, code, host, tries }), _) => {
-            let is_temporary = crate::retry::is_temporary(status.as_u16());
-            match is_temporary {
-                true => ErrorKind::GaveUp { host, tries }.into(),
-                false => match refusal(status.as_u16(), code.as_deref(), &host, bucket) {
-                    ErrorKind::Exists => exists(),
-                    kind => kind.into(),
-                },
+            match refused(status.as_u16(), code.as_deref(), host, tries, bucket) {
+                ErrorKind::Exists => exists(),
+                kind => kind.into(),
             }
         }
         (None, object_store::Error::AlreadyExists { .. }) => exists(),
@@ -298,6 +317,33 @@ mod tests {
             (Method::DELETE, "uploadId=1", false),
         ] {
             assert_eq!(is_completion(&method, query), expected, "{method} {query}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_sent_unless_it_is_empty() {
+        for (value, is_sent) in
+            [("Bearer ", false), ("Bearer", false), ("Bearer x", true), ("AWS4-HMAC", true)]
+        {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, HeaderValue::from_static(value));
+            drop_empty_token(&mut headers);
+            assert_eq!(headers.contains_key(AUTHORIZATION), is_sent, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_service_that_gives_no_credentials_is_no_missing_object() {
+        for (host, status, code) in [
+            ("169.254.169.254", 403, "rm-credentials"),
+            ("169.254.170.2", 404, "rm-credentials"),
+            ("metadata.google.internal", 404, "rm-credentials"),
+            ("169.254.169.254", 503, "rm-gave-up"),
+            ("storage.googleapis.com", 403, "rm-denied"),
+            ("storage.googleapis.com", 404, "rm-not-found"),
+        ] {
+            let kind = refused(status, None, host.to_owned(), 1, "b");
+            assert_eq!(Error::from(kind).code(), code, "{host} {status}");
         }
     }
 
