@@ -127,14 +127,18 @@ struct Stop {
 }
 
 impl Stop {
+    /// Of a request that may have arrived.
+    fn noted(self) -> Self {
+        let is_unclear = self.kind == HttpErrorKind::Interrupted;
+        SEEN.with_borrow_mut(|seen| seen.is_unclear |= is_unclear);
+        self
+    }
+
     /// Of a request that can be repeated: it changes nothing if an earlier one has arrived.
     fn guarded(self) -> Self {
-        match self.kind {
-            HttpErrorKind::Interrupted => {
-                SEEN.with_borrow_mut(|seen| seen.is_unclear = true);
-                Self { kind: HttpErrorKind::Connect, ..self }
-            }
-            _ => self,
+        match self.noted() {
+            Self { kind: HttpErrorKind::Interrupted, error } => Self { kind: HttpErrorKind::Connect, error },
+            other => other,
         }
     }
 }
@@ -169,6 +173,7 @@ impl Connector {
         self.counters.requests.fetch_add(1, Ordering::Relaxed);
         let (tries, is_retry) = SEEN.with_borrow_mut(|seen| {
             seen.tries += 1;
+            seen.is_completion = is_completion;
             (seen.tries, seen.outcome.is_some())
         });
         if is_retry {
@@ -178,7 +183,11 @@ impl Connector {
             .http
             .exchange(request, &url, times)
             .map_err(|broken| stop(broken, host.clone(), tries, is_service))
-            .map_err(|stop| if is_guarded { stop.guarded() } else { stop })?;
+            .map_err(|stop| match (is_guarded, is_completion) {
+                (true, _) => stop.guarded(),
+                (false, true) => stop.noted(),
+                (false, false) => stop,
+            })?;
         self.counters.bytes.fetch_add(answer.body().len() as u64, Ordering::Relaxed);
         let status = answer.status();
         if !status.is_success() {
@@ -225,6 +234,7 @@ struct Seen {
     outcome: Option<Outcome>,
     /// Whether a request may have arrived to which there was no answer.
     is_unclear: bool,
+    is_completion: bool,
 }
 
 #[derive(Debug)]
@@ -277,7 +287,7 @@ pub(super) fn wait<T>(
         Err(error) => error,
     };
     let host = || bucket.to_owned();
-    let Seen { outcome, is_unclear, .. } = SEEN.take();
+    let Seen { outcome, is_unclear, is_completion, .. } = SEEN.take();
     let exists = || match is_unclear {
         true => Error::caused(ErrorKind::Exists, AnswerLost),
         false => ErrorKind::Exists.into(),
@@ -287,6 +297,10 @@ pub(super) fn wait<T>(
         (Some(Outcome::Refused { status, code, host, tries }), _) => {
             match refused(status.as_u16(), code.as_deref(), host, tries, bucket) {
                 ErrorKind::Exists => exists(),
+                // An upload that was completed is none any more.
+                kind @ ErrorKind::NotFound { .. } if is_completion && is_unclear => {
+                    Error::caused(kind, AnswerLost)
+                }
                 kind => kind.into(),
             }
         }

@@ -262,10 +262,16 @@ impl Upload {
         let done = self.store.wait(self.store.parts.complete_multipart(&self.path, &id, parts));
         let Err(error) = done else { return Ok(()) };
         self.aborter.state().id = Some(id);
-        // Azure drops the parts of an upload when another one is completed: of an object that may be replaced, that is no answer.
-        let is_lost = self.replace == Replace::Always && matches!(error.kind(), ErrorKind::Exists);
+        let is_unclear = is_answer_lost(&error);
         let again = || ErrorKind::GaveUp { host: self.store.bucket.clone(), tries: 1 };
-        Err(if is_lost { again().into() } else { error })
+        let kind = match (self.replace, error.kind()) {
+            (Replace::Never, ErrorKind::NotFound { .. }) if is_unclear => ErrorKind::Exists,
+            (Replace::Always, ErrorKind::NotFound { .. }) if is_unclear => again(),
+            // Azure drops the parts of an upload when another one is completed: of an object that may be replaced, that is no answer.
+            (Replace::Always, ErrorKind::Exists) => again(),
+            _ => return Err(error),
+        };
+        Err(if is_unclear { Error::caused(kind, AnswerLost) } else { kind.into() })
     }
 }
 
