@@ -1,13 +1,13 @@
 """Runs `apr` against an object store on this machine, and compares with what another client sees.
 
-usage: judge_cloud.py APR SCRATCH STORE [AZURITE]
+usage: judge_cloud.py APR SCRATCH STORE [PROGRAM]
 
-STORE is `seaweedfs` or `moto`, seen by boto3, or `azurite`, whose program is AZURITE, seen by azure-storage-blob. Prints one line for each check and fails at the first that is not as it should be. The store listens on
-loopback alone and is ended by its process id.
+STORE is `seaweedfs` or `moto`, seen by boto3, `seaweedfs-gcs`, which is SeaweedFS behind an adapter for `gs://`, `azurite`, seen by
+azure-storage-blob, or `gcs`, which is fake-gcs-server, seen by its JSON API: PROGRAM is that of the last two. Prints one line for each check and
+fails at the first that is not as it should be. The store listens on loopback alone and is ended by its process id.
 """
 
 import base64
-import datetime
 import hashlib
 import json
 import os
@@ -22,11 +22,18 @@ import sys
 import threading
 import time
 import urllib.parse
-import urllib.request
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import cloud_google
+import cloud_stores
+from cloud_stores import BUCKET
 
 APR, SCRATCH, STORE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
-KEY, SECRET, BUCKET = "test", "testtest-and-long", "models"
-SCHEME = "az" if STORE == "azurite" else "s3"
+KINDS = {"azurite": cloud_stores.Azure, "gcs": cloud_google.FakeGcs, "seaweedfs-gcs": cloud_google.SeaweedAsGoogle}
+KIND = KINDS.get(STORE, cloud_stores.S3)
+SCHEME = KIND.scheme
 MIB = 1 << 20
 ODD = "n\u00f6te 1#%.txt"
 
@@ -34,184 +41,10 @@ ODD = "n\u00f6te 1#%.txt"
 printed = []
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def free_ports(count):
-    """Ports below 50,000: SeaweedFS takes each plus 10,000, too."""
-    found = set()
-    while len(found) < count:
-        port = random.randrange(20_000, 50_000)
-        try:
-            for taken in (port, port + 10_000):
-                with socket.socket() as listener:
-                    listener.bind(("127.0.0.1", taken))
-        except OSError:
-            continue
-        found.add(port)
-    return list(found)
-
-
-class Store:
-    """A process that listens, and a client of it."""
-
-    # Errors of a client while the store begins.
-    NOT_YET = (OSError,)
-
-    def start(self, *words, **variables):
-        log = open(SCRATCH / "store.log", "wb")
-        words = [str(word) for word in words]
-        self.process = subprocess.Popen(words, stdout=log, stderr=log, cwd=SCRATCH, env=os.environ | variables)
-
-    def wait_for(self, ready):
-        end = time.monotonic() + 60
-        while True:
-            try:
-                if ready():
-                    return
-            except self.NOT_YET:
-                pass
-            if self.process.poll() is not None or time.monotonic() > end:
-                sys.exit(f"{STORE} does not answer; its log is {SCRATCH}/store.log")
-            time.sleep(0.25)
-
-    def stop(self):
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-
-class S3(Store):
-    """SeaweedFS or moto, and boto3."""
-
-    NAME_VAR, SECRET_VAR, ENDPOINT_VAR = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"
-    secrets = (SECRET, "X-Amz-Signature", "X-Amz-Credential", "AWS4-HMAC")
-    root = ""
-
-    def __init__(self):
-        import boto3
-        import botocore.config
-        import botocore.exceptions
-
-        self.missing = botocore.exceptions.ClientError
-        self.NOT_YET = (OSError, botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError)
-        bin_folder = pathlib.Path(sys.executable).parent
-        if STORE == "moto":
-            self.port = free_port()
-            self.start(bin_folder / "moto_server", "-H", "127.0.0.1", "-p", self.port)
-        else:
-            self.port, master, volume, filer = free_ports(4)
-            identity = {"name": "test", "credentials": [{"accessKey": KEY, "secretKey": SECRET}]}
-            identity["actions"] = ["Admin", "Read", "Write", "List", "Tagging"]
-            (SCRATCH / "s3.json").write_text(json.dumps({"identities": [identity]}))
-            (SCRATCH / "data").mkdir()
-            words = [bin_folder / "weed", "server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={SCRATCH}/data", "-s3"]
-            words += [f"-s3.port={self.port}", f"-master.port={master}", f"-volume.port={volume}", f"-filer.port={filer}"]
-            words += [f"-s3.config={SCRATCH}/s3.json", "-master.telemetry=false", "-volume.max=64"]
-            words += ["-master.volumeSizeLimitMB=64", "-s3.iam=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]
-            self.start(*words)
-            self.wait_for(lambda: b'"Max":64' in get(f"http://127.0.0.1:{master}/dir/status").replace(b" ", b""))
-        self.client = boto3.client(
-            "s3",
-            endpoint_url=f"http://127.0.0.1:{self.port}",
-            aws_access_key_id=KEY,
-            aws_secret_access_key=SECRET,
-            region_name="us-east-1",
-            config=botocore.config.Config(s3={"addressing_style": "path"}),
-        )
-        self.wait_for(lambda: self.client.create_bucket(Bucket=BUCKET))
-        self.variables = {self.NAME_VAR: KEY, self.SECRET_VAR: SECRET, "AWS_REGION": "us-east-1"}
-
-    def put(self, key, content):
-        self.client.put_object(Bucket=BUCKET, Key=key, Body=content)
-
-    def get(self, key):
-        return self.client.get_object(Bucket=BUCKET, Key=key)["Body"].read()
-
-    def has(self, key):
-        try:
-            self.client.head_object(Bucket=BUCKET, Key=key)
-            return True
-        except self.missing:
-            return False
-
-    def delete(self, key):
-        self.client.delete_object(Bucket=BUCKET, Key=key)
-
-    def uploads(self):
-        return self.client.list_multipart_uploads(Bucket=BUCKET).get("Uploads", [])
-
-    def n_parts(self, key):
-        etag = self.client.head_object(Bucket=BUCKET, Key=key)["ETag"].strip('"')
-        return int(etag.rpartition("-")[2])
-
-
-class Azure(Store):
-    """Azurite, and azure-storage-blob."""
-
-    NAME_VAR, SECRET_VAR, ENDPOINT_VAR = "AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ENDPOINT"
-    key = base64.b64encode(SECRET.encode()).decode()
-    secrets = (key, "SharedKey", "sig=")
-    # Of a server that has one host for all accounts.
-    root = f"/{KEY}"
-
-    def __init__(self):
-        import azure.core.exceptions
-        import azure.storage.blob
-
-        self.NOT_YET = (OSError, azure.core.exceptions.AzureError)
-        self.port = free_port()
-        words = ["node", sys.argv[4], "--blobHost", "127.0.0.1", "--blobPort", self.port, "--location", SCRATCH / "data"]
-        words += ["--skipApiVersionCheck", "--disableTelemetry"]
-        self.start(*words, AZURITE_ACCOUNTS=f"{KEY}:{self.key}")
-        credential = {"account_name": KEY, "account_key": self.key}
-        endpoint = f"http://127.0.0.1:{self.port}{self.root}"
-        self.client = azure.storage.blob.ContainerClient(endpoint, BUCKET, credential=credential, retry_total=0)
-        self.wait_for(lambda: self.client.create_container() or True)
-        self.variables = {self.NAME_VAR: KEY, self.SECRET_VAR: self.key}
-
-    def put(self, key, content):
-        self.client.upload_blob(key, content, overwrite=True)
-
-    def get(self, key):
-        return self.client.download_blob(key).readall()
-
-    def has(self, key):
-        return self.client.get_blob_client(key).exists()
-
-    def delete(self, key):
-        self.client.delete_blob(key)
-
-    def uploads(self):
-        """Blocks that belong to no blob: they go after a week, and cannot be dropped before."""
-        return []
-
-    def n_parts(self, key):
-        committed, _ = self.client.get_blob_client(key).get_block_list("committed")
-        return len(committed)
-
-    def sas(self, permissions):
-        import azure.storage.blob
-
-        expiry = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
-        return azure.storage.blob.generate_container_sas(KEY, BUCKET, self.key, permission=permissions, expiry=expiry)
-
-
-def get(url):
-    with urllib.request.urlopen(url, timeout=2) as answer:
-        return answer.read()
-
-
 class Proxy:
-    """Passes bytes on, and calls `hook` before the request of this number for a path."""
+    """Passes bytes on, and calls `hook` before the request of this number for a path; without one, its answer is lost."""
 
-    def __init__(self, port, path, number, hook, method="GET"):
+    def __init__(self, port, path, number, hook=None, method="GET"):
         self.target, self.request, self.number, self.hook = port, f"{method} {path}".encode(), number, hook
         self.seen, self.lock = 0, threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -225,17 +58,20 @@ class Proxy:
             except OSError:
                 return
             far = socket.create_connection(("127.0.0.1", self.target))
-            threading.Thread(target=self.copy, args=(near, far, True), daemon=True).start()
-            threading.Thread(target=self.copy, args=(far, near, False), daemon=True).start()
+            lost = threading.Event()
+            threading.Thread(target=self.copy, args=(near, far, True, lost), daemon=True).start()
+            threading.Thread(target=self.copy, args=(far, near, False, lost), daemon=True).start()
 
-    def copy(self, source, sink, is_request):
+    def copy(self, source, sink, is_request, lost):
         try:
             while chunk := source.recv(1 << 16):
                 if is_request and chunk.startswith(self.request):
                     with self.lock:
                         self.seen += 1
                         if self.seen == self.number:
-                            self.hook()
+                            self.hook() if self.hook else lost.set()
+                if not is_request and lost.is_set():
+                    break
                 sink.sendall(chunk)
         except OSError:
             pass
@@ -284,6 +120,16 @@ def check(condition, what):
 
 def url(key):
     return f"{SCHEME}://{BUCKET}/{key}"
+
+
+def send(store, folder, key):
+    """The files of a folder, by the client of a store that takes nothing from `apr`."""
+    if store.writes:
+        apr(store, "put", folder, url(key))
+        return
+    for path in (SCRATCH / folder).rglob("*"):
+        if path.is_file():
+            store.put(f"{key}/{path.relative_to(SCRATCH / folder)}", path.read_bytes())
 
 
 def model(path, tensors, seed=1):
@@ -515,10 +361,30 @@ def changing(store):
     for change in (lambda: path.open("ab").write(b"more"), lambda: os.utime(path, (1, 1))):
         # More parts than are sent and read at once.
         model(path, {f"layers.{idx}.w": (4096, 1024) for idx in range(5)})
-        proxy = Proxy(store.port, f"{store.root}/{BUCKET}/growing.safetensors", 1, change, "PUT")
+        proxy = Proxy(store.port, f"{store.root}/{BUCKET}/{store.spelled('growing.safetensors')}", 1, change, "PUT")
         apr(store, "put", "growing.safetensors", url("growing.safetensors"), expected=4, text="cli-input-changed", **{store.ENDPOINT_VAR: proxy.url + store.root})
         proxy.close()
         check(not store.has("growing.safetensors") and not store.uploads(), "a file that changes leaves nothing")
+
+
+def lost(store):
+    """The answer to the request that stores an object is lost, and the request is sent again."""
+    # Of the parts of a long one, the last request is that for the list of them.
+    last = ("PUT", 5) if STORE == "azurite" else ("POST", 2)
+    for name, (method, number) in (("small", ("PUT", 1)), ("long", last)):
+        for option in ([], ["--force"]):
+            key = f"lost-{len(option)}-{name}.gguf"
+            proxy = Proxy(store.port, f"{store.root}/{BUCKET}/{store.spelled(key)}", number, method=method)
+            ran = Ran(start(store, "convert", f"{name}.safetensors", url(key), *option, **{store.ENDPOINT_VAR: proxy.url + store.root}), f"{key} with a lost answer")
+            proxy.close()
+            check(proxy.seen == number + 1, f"{key} is completed twice: {proxy.seen}")
+            # Stores that complete an upload again know it; to the others, it is no upload any more.
+            if name == "long" and (STORE == "seaweedfs-gcs" or ran.exit != 0):
+                ran.expect(*((5, "rm-gave-up") if option else (2, "rm-exists"))).expect(ran.exit, "it may be the object that was sent")
+            else:
+                ran.expect(0)
+            apr(store, "convert", f"{name}.safetensors", "lost.gguf", "--force")
+            check(store.get(key) == (SCRATCH / "lost.gguf").read_bytes() and not store.uploads(), f"{key} is there")
 
 
 def jobs(store):
@@ -526,7 +392,7 @@ def jobs(store):
         (SCRATCH / "many" / name).parent.mkdir(parents=True, exist_ok=True)
         model(SCRATCH / f"many/{name}.safetensors", SMALL, ord(name[-1]))
     shutil.copytree(SCRATCH / "copy-index", SCRATCH / "many/set")
-    apr(store, "put", "many", url("many"))
+    send(store, "many", "many")
     for place, out in (("many", "local-out"), (url("many"), "remote-out")):
         apr(store, "batch", "--from", place, "--to", out, "--", "convert", "{in}", "{out}.gguf")
     names = sorted(path.relative_to(SCRATCH / "local-out") for path in (SCRATCH / "local-out").rglob("*.gguf"))
@@ -548,8 +414,10 @@ def refusals(store):
     apr(store, "get", url("no-such-prefix/"), "-o", "nothing", expected=2)
     apr(store, "inspect", f"{SCHEME}://models/../a", expected=2, text="rm-url")
     apr(store, "inspect", remote, "--offline", expected=2, text="rm-offline")
-    needed = store.NAME_VAR if STORE == "azurite" else store.SECRET_VAR
-    apr(store, "inspect", remote, expected=2, text="rm-settings", **{needed: None})
+    # Of `gs://`, the machine may have a token.
+    if SCHEME != "gs":
+        needed = store.NAME_VAR if STORE == "azurite" else store.SECRET_VAR
+        apr(store, "inspect", remote, expected=2, text="rm-settings", **{needed: None})
     elsewhere = {store.ENDPOINT_VAR: "http://198.51.100.1:9"}
     apr(store, "inspect", remote, expected=2, text="rm-http", **elsewhere)
     apr(store, "put", "small.safetensors", url("x"), expected=2, text="rm-http", **elsewhere)
@@ -558,14 +426,62 @@ def refusals(store):
         wrong = base64.b64encode(wrong.encode()).decode()
         # Azure names the reason, Azurite does not.
         refused = "status 403" if STORE == "azurite" else "rm-credentials"
-        for changed in ({store.SECRET_VAR: wrong}, {store.NAME_VAR: "unknown"}):
-            # A server with the account in its path knows no other account.
-            if STORE == "azurite" and store.NAME_VAR in changed:
-                continue
+        # A server with the account in its path knows no other account, and `gs://` has no name beside the token.
+        others = [] if STORE == "azurite" or SCHEME == "gs" else [{store.NAME_VAR: "unknown"}]
+        for changed in ({store.SECRET_VAR: wrong}, *others):
             apr(store, "inspect", remote, expected=5, text=refused, **changed)
             apr(store, "get", url("folder"), "-o", "nothing", expected=5, text=refused, **changed)
             apr(store, "convert", "small.safetensors", url("x.gguf"), expected=5, text=refused, **changed)
             apr(store, "put", "small.safetensors", url("x"), expected=5, text=refused, **changed)
+
+
+def downloads(store):
+    """Of a store that is not written to: conversions from it, folders and indexes."""
+    for name in ("small", "long"):
+        store.put(f"{name}.safetensors", (SCRATCH / f"{name}.safetensors").read_bytes())
+        for out in (f"{name}.gguf", f"{name}.npz"):
+            apr(store, "convert", f"{name}.safetensors", out)
+            apr(store, "convert", url(f"{name}.safetensors"), f"in-{out}")
+            check((SCRATCH / f"in-{out}").read_bytes() == (SCRATCH / out).read_bytes(), f"conversion to {out}")
+    apr(store, "shard", "long.safetensors", "-o", "sharded", "--max-size", "8MiB")
+    (SCRATCH / "sharded/sub").mkdir()
+    (SCRATCH / "sharded/sub" / ODD).write_bytes(b"text")
+    send(store, "sharded", "folder")
+    apr(store, "get", url("folder"), "-o", "copy")
+    for path in (SCRATCH / "sharded").rglob("*"):
+        if path.is_file():
+            check((SCRATCH / "copy" / path.relative_to(SCRATCH / "sharded")).read_bytes() == path.read_bytes(), f"a copy of {path.name}")
+    apr(store, "diff", url("folder/model.safetensors.index.json"), "long.safetensors")
+    apr(store, "get", url("folder/model.safetensors.index.json"), "-o", "copy-index")
+
+
+def tokens(store):
+    """The token of a machine of Google's, and none, of a bucket that all may read and write."""
+    if SCHEME != "gs":
+        return
+    unset, adapter = {store.SECRET_VAR: None}, store.adapter
+    apr(store, "inspect", url("small.safetensors"), **unset)
+    check(adapter.n_asked == 1, "the machine is asked for a token")
+    for key, size in (("small", "small"), ("long", "parts/long")):
+        apr(store, "convert", url(f"{size}.safetensors"), url(f"instance/{key}.gguf"), **unset)
+    check(store.get("instance/long.gguf") == (SCRATCH / "long.gguf").read_bytes(), "written with the token of a machine")
+    plain = unset | {"GOOGLE_SKIP_SIGNATURE": "true"}
+    asked = adapter.n_asked
+    for words in (["inspect", url("small.safetensors")], ["put", "small.safetensors", url("public/a")], ["put", "long.safetensors", url("public/b")]):
+        apr(store, *words, expected=5, text="rm-credentials", **plain)
+    adapter.is_public = True
+    # A token that is there is not sent either.
+    for number, given in enumerate((plain, plain | {store.SECRET_VAR: "another-token"})):
+        key = f"public/{number}"
+        apr(store, "inspect", url("small.safetensors"), **given)
+        for again in range(2):
+            apr(store, "put", "small.safetensors", url(f"{key}/small.safetensors"), **given)
+        apr(store, "convert", "small.safetensors", url(f"{key}/small.safetensors"), expected=2, text="rm-exists", **given)
+        apr(store, "convert", url("parts/long.safetensors"), url(f"{key}/long.gguf"), **given)
+        check(store.get(f"{key}/long.gguf") == (SCRATCH / "long.gguf").read_bytes(), "parts without a token")
+        apr(store, "get", url(key), "-o", f"public-{number}", **given)
+    adapter.is_public = False
+    check(adapter.n_asked == asked, "no token is asked for where none is wanted")
 
 
 def signatures(store):
@@ -601,6 +517,24 @@ def signatures(store):
     store.client.set_container_access_policy({}, public_access=None)
 
 
+def unwritten(store):
+    """What a store refuses is told, and is not there."""
+    apr(store, "inspect", url("missing.safetensors"), expected=5, text="rm-not-found")
+    apr(store, "inspect", f"{SCHEME}://no-such-bucket/a", expected=5, text="rm-not-found")
+    apr(store, "get", url("no-such-prefix/"), "-o", "nothing", expected=2)
+    for words, key in (
+        (["put", "small.safetensors", "OUT"], "new.safetensors"),
+        (["put", "long.safetensors", "OUT"], "new.safetensors"),
+        (["convert", "small.safetensors", "OUT"], "new.gguf"),
+        (["convert", url("long.safetensors"), "OUT"], "new.gguf"),
+    ):
+        for option in ([], ["--force"]):
+            words = [word.replace("OUT", url(key)) for word in words]
+            apr(store, *words, *option, expected=5, text="status 400")
+            check(not store.has(key), f"{words} leaves nothing")
+    apr(store, "convert", "small.safetensors", url("small.safetensors"), expected=2, text="rm-exists")
+
+
 def secrets(store):
     text = "".join(printed)
     for secret in store.secrets:
@@ -617,9 +551,10 @@ def main():
     model(SCRATCH / "huge.safetensors", {f"layers.{idx}.w": (4096, 1024) for idx in range(25)})
     (SCRATCH / "exact.bin").write_bytes(bytes(16 * MIB))
     (SCRATCH / "damaged.safetensors").write_bytes((SCRATCH / "long.safetensors").read_bytes()[:-1])
-    store = Azure() if STORE == "azurite" else S3()
+    store = KIND(STORE, SCRATCH, *sys.argv[4:])
     try:
-        for run in (memory, reads, conversions, multipart, racing, killed, changed, folders, outputs, markers, changing, jobs, signatures, refusals, secrets):
+        written = (memory, reads, conversions, multipart, racing, killed, changed, folders, outputs, markers, changing, lost, jobs, tokens, signatures, refusals, secrets)
+        for run in written if store.writes else (reads, downloads, changed, markers, jobs, unwritten, secrets):
             begin = time.monotonic()
             run(store)
             print(f"ok    {STORE}: {run.__name__} ({time.monotonic() - begin:.1f} s)", flush=True)

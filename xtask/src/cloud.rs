@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::process::{cargo, command, step, succeeds};
+use crate::process::{cargo, command, find_tool, step, succeeds};
 use crate::python::{self, Packages, environment};
 use crate::task::{Failure, Outcome, Session, skipped};
 use crate::workspace::place;
@@ -27,7 +27,11 @@ const AZURE: Packages =
 /// What speaks that protocol.
 const AZURITE: &str = "azurite@3.37.0";
 
-const STORES: [&str; 3] = ["seaweedfs", "moto", "azurite"];
+/// What speaks Google's, and a variable that names it where it is not in PATH.
+const GCS: &str = "fake-gcs-server";
+const GCS_VARIABLE: &str = "FAKE_GCS_SERVER";
+
+const STORES: [&str; 5] = ["seaweedfs", "moto", "azurite", "seaweedfs-gcs", "gcs"];
 
 /// Runs the judge against each store.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
@@ -51,17 +55,16 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     for store in stores {
         let mut judge = command(session, &python, &["-I", JUDGE]);
         judge.arg(&apr).arg(folder.join(store)).arg(store);
-        if store == "azurite" {
-            match azurite(session, &folder) {
-                Ok(program) => judge.arg(program),
-                Err(Failure::Skipped(why)) => {
-                    session.skip("cloud azurite", why);
-                    continue;
-                }
-                Err(failure) => return Err(failure),
-            };
+        let program = match store {
+            "azurite" => azurite(session, &folder).map(Some),
+            "gcs" => gcs(session).map(Some),
+            _ => Ok(None),
+        };
+        match program {
+            Ok(program) => step(judge.args(program))?,
+            Err(Failure::Skipped(why)) => session.skip(format!("cloud {store}"), why),
+            Err(failure) => return Err(failure),
         }
-        step(&mut judge)?;
     }
     Ok(())
 }
@@ -80,4 +83,14 @@ fn azurite(session: &Session, folder: &Path) -> Result<PathBuf, Failure> {
         }
     }
     Ok(program)
+}
+
+/// The program of fake-gcs-server.
+fn gcs(session: &Session) -> Result<PathBuf, Failure> {
+    let named = std::env::var_os(GCS_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    named.or_else(|| find_tool(session, GCS)).ok_or_else(|| {
+        skipped(format!(
+            "needs {GCS} in PATH, or {GCS_VARIABLE} with its path: `go install github.com/fsouza/{GCS}@v1.55.1`, or an archive of its releases"
+        ))
+    })
 }

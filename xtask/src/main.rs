@@ -131,7 +131,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "cloud",
         run: cloud::run,
-        help: "[seaweedfs | moto | azurite]...  `apr` with the feature `cloud` reads and writes objects of stores on this machine",
+        help: "[seaweedfs | moto | azurite | seaweedfs-gcs | gcs]...  `apr` with the feature `cloud` reads and writes objects of stores on this machine",
     },
     Task {
         name: "serve-load",
