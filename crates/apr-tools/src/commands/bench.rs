@@ -5,14 +5,18 @@ mod formats;
 mod measure;
 mod memory;
 mod page;
+mod process;
 mod report;
 
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use durable_file::StagedDir;
 
 use self::arrays::{Arrays, Data};
 use self::formats::{FORMATS, Format};
+use self::measure::Rounds;
+use self::process::Part;
 use self::report::{BenchReport, Set};
 use crate::args::CompatArg;
 use crate::error::{CODE_USAGE, Exit, Failure};
@@ -24,13 +28,17 @@ const AFTER_HELP: &str = "Examples:\n  apr bench formats --values 1e3,1e4 --seco
     Exit codes: 0 success, 2 usage, 3 invalid file, 5 I/O.";
 
 const FORMATS_HELP: &str = "Each format writes the same arrays to a file and reads them back, all in turn, round by round; what is read is \
-    compared bit for bit. Times are medians. Nothing is flushed to the disk: files are read from the page cache, so that \
+    compared bit for bit. Times are medians over nine processes of the medians over their rounds. Nothing is flushed to the disk: files are read from the page cache, so that \
     formats are compared and not disks. Memory is that of a process of its own, beyond the arrays.\n\n\
     Examples:\n  apr bench formats --values 1e3,1e4 --seconds 0.02\n  apr bench formats model.safetensors --seconds 0.1 --html formats.html\n\n\
     Exit codes: 0 success, 2 usage, 3 invalid file, 5 I/O.";
 
 /// Most values of a set: its arrays, and what a format makes of them, are in memory.
 const MAX_VALUES: f64 = 1e9;
+
+/// Rounds where no other process can be run, and of one of several processes.
+const ALONE: Rounds = Rounds { fewest: 3, most: 1001 };
+const ONE_OF_SEVERAL: Rounds = Rounds { fewest: 1, most: 201 };
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
@@ -62,7 +70,7 @@ struct FormatsArgs {
     /// Only these formats, by the names in the table.
     #[arg(long, value_name = "NAME,NAME,...", value_delimiter = ',', value_parser = known_format)]
     only: Vec<&'static Format>,
-    /// Time for each format and set. Three rounds are run in any case.
+    /// Time for each format and set. Each of the nine processes runs one round in any case.
     #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
     /// Write the tables as a page, too.
@@ -70,9 +78,9 @@ struct FormatsArgs {
     html: Option<PathBuf>,
     #[command(flatten)]
     compat: CompatArg,
-    /// Print the memory that one format takes, as a process of its own.
-    #[arg(long, hide = true)]
-    memory: bool,
+    /// Measure and print only this, as a process of its own.
+    #[arg(long, value_enum, hide = true)]
+    part: Option<Part>,
 }
 
 fn n_values(text: &str) -> Result<usize, String> {
@@ -111,9 +119,9 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     let name = format!("apr-bench-{}", std::process::id());
     let folder = StagedDir::create(&std::env::temp_dir().join(name))?;
-    if args.memory {
-        if let (Some(format), Some(arrays)) = (formats.first(), args.arrays().next()) {
-            memory::print(format, arrays?, folder.path(), console)?;
+    if let Some(part) = args.part {
+        for arrays in args.arrays() {
+            args.print(part, formats, arrays?, folder.path(), console)?;
         }
         return Ok(Exit::Success);
     }
@@ -125,9 +133,12 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
             return Err(failure.in_file(args.model.as_deref().unwrap_or(folder.path())));
         }
         let busy = console.busy("measuring");
-        let rows = measure::measure(formats, &arrays, folder.path(), args.seconds)?;
-        let memory = |format: &Format| memory::of_process(format, &arrays, args);
-        sets.push(Set::new(&arrays, rows, memory));
+        let rows = match process::times(formats, &arrays, args) {
+            Some(rows) => rows,
+            None => measure::measure(formats, &arrays, folder.path(), args.seconds, ALONE)?,
+        };
+        let rows = formats.iter().copied().zip(rows).collect();
+        sets.push(Set::new(&arrays, rows, |format| process::memory(format, &arrays, args)));
         drop(busy);
     }
     let report = BenchReport::new(args.model.as_deref(), args.data, args.seconds, sets);
@@ -144,5 +155,25 @@ impl FormatsArgs {
         let of_model = self.model.iter().map(|path| Arrays::of_model(path, &self.compat.rules()));
         let values = if self.model.is_some() { &[] } else { self.values.as_slice() };
         of_model.chain(values.iter().map(|&n_values| Ok(Arrays::generate(n_values, self.data))))
+    }
+
+    /// Measures a part and prints it for the process that asked.
+    fn print(
+        &self,
+        part: Part,
+        formats: &[&'static Format],
+        arrays: Arrays,
+        folder: &Path,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        match (part, formats) {
+            (Part::Memory, [format, ..]) => memory::print(format, arrays, folder, console),
+            (Part::Memory, []) => Ok(()),
+            (Part::Times, _) => {
+                let rows = measure::measure(formats, &arrays, folder, self.seconds, ONE_OF_SEVERAL)?;
+                let rows = serde_json::to_string(&rows).unwrap_or_default();
+                console.text(|out, _| writeln!(out, "{rows}"))
+            }
+        }
     }
 }

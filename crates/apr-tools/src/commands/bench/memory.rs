@@ -2,18 +2,16 @@
 
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use super::FormatsArgs;
 use super::arrays::{Arrays, Data};
 use super::formats::Format;
 use crate::error::{CODE_IO, Failure};
 use crate::terminal::Console;
 
 /// Fewest values whose memory is told apart from that of the program itself.
-const FEWEST_VALUES: usize = 100_000;
+pub(super) const FEWEST_VALUES: usize = 100_000;
 
 /// The most bytes in use beyond those before.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -21,28 +19,6 @@ pub(super) struct Peaks {
     pub(super) write: u64,
     /// With the arrays that are read.
     pub(super) read: u64,
-}
-
-/// What a process that uses only this format needs. `None` for small sets, for a model that is no file, where the system does not say, and
-/// inside another program, such as Python's.
-pub(super) fn of_process(format: &Format, arrays: &Arrays, args: &FormatsArgs) -> Option<Peaks> {
-    let program = std::env::current_exe().ok()?;
-    // As part of another program, that is not this one.
-    let is_apr = program.file_stem().is_some_and(|stem| stem == "apr");
-    // A file is opened once more.
-    let is_file = args.model.as_ref().is_none_or(|path| path.is_file());
-    if !cfg!(target_os = "linux") || !is_apr || !is_file || arrays.n_values() < FEWEST_VALUES {
-        return None;
-    }
-    let mut command = Command::new(program);
-    command.args(["bench", "formats", "--memory", "--only", format.name]);
-    command.args(args.compat.is_given().then_some("--compat"));
-    match &args.model {
-        Some(path) => command.arg("--").arg(path),
-        None => command.args(["--data", args.data.name(), "--values", &arrays.n_values().to_string()]),
-    };
-    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    serde_json::from_slice(&output.stdout).ok()
 }
 
 /// Measures and prints it.

@@ -96,23 +96,27 @@ impl Machine {
 }
 
 impl Set {
-    pub(super) fn new(arrays: &Arrays, rows: Vec<Row>, memory: impl Fn(&Format) -> Option<Peaks>) -> Self {
-        let row = |Row { format, measured }| {
-            let (measured, failure) = match measured {
+    pub(super) fn new(
+        arrays: &Arrays,
+        rows: Vec<(&Format, Row)>,
+        memory: impl Fn(&Format) -> Option<Peaks>,
+    ) -> Self {
+        let row = |(format, row): (&Format, Row)| {
+            let (measured, failure) = match row {
                 Ok(measured) => {
                     let peaks = memory(format);
                     let numbers = Numbers {
                         bytes: measured.bytes,
                         rounds: measured.rounds,
-                        write_seconds: measured.write.as_secs_f64(),
-                        read_seconds: measured.read.as_secs_f64(),
-                        read_one_seconds: measured.read_one.as_secs_f64(),
+                        write_seconds: measured.write,
+                        read_seconds: measured.read,
+                        read_one_seconds: measured.read_one,
                         write_memory: peaks.map(|peaks| peaks.write),
                         read_memory: peaks.map(|peaks| peaks.read),
                     };
                     (Some(numbers), None)
                 }
-                Err(failure) => (None, Some(failure.what().to_owned())),
+                Err(why) => (None, Some(why)),
             };
             FormatRow { format: format.name, lost: format.lost, measured, failure }
         };
