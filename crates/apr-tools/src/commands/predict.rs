@@ -17,7 +17,7 @@ use apr_models::{AnyModel, InputKind, OutputKind, Predictions};
 use self::answer::Asked;
 use self::output::Form;
 use self::private::PrivateArgs;
-use self::report::Report;
+use self::report::{Names, Report};
 use self::similar::{Answers, Question, SimilarArgs};
 use crate::args::{CompatArg, ForceArg, PayloadArgs};
 use crate::detached::DetachedArgs;
@@ -170,14 +170,16 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         similar::run(&known, model, question, &answers, console)?;
         return Ok(Exit::Success);
     }
-    if args.similar.ids {
-        let failure = Failure::new(CODE_USAGE, "--ids is for recommenders, and this is none");
+    let given = [("--ids", args.similar.ids), ("--top", args.similar.top.is_some())];
+    if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+        let failure = Failure::new(CODE_USAGE, format!("{option} is for recommenders, and this is none"));
         return Err(failure.in_file(model_path));
     }
     let wanted = if args.proba { OutputKind::Probabilities } else { OutputKind::Predictions };
     let asked = Asked::new(&known, wanted).map_err(|failure| failure.in_file(model_path))?;
     let input = args.loading.table(rows_path, console)?;
-    let report = Report::new(&known, &asked, dialect.delimiter);
+    let names = Names::of(&destination, console);
+    let report = Report::new(&known, &asked, dialect.delimiter).with_names(names);
     let form = Form::of(&destination)?;
     if form != Form::Lines {
         let ask = Box::new(|take: &mut dyn FnMut(Predictions) -> Result<(), Failure>| {

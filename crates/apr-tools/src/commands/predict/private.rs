@@ -13,8 +13,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Args;
+use super::report::Names;
 use crate::codes;
 use crate::error::{CODE_INFERENCE_KEY, CODE_SERVICE, CODE_USAGE, Exit, Failure};
+use crate::output::Destination;
 use crate::report::Report;
 use crate::secrets::load_recipient;
 use crate::tables::{Dialect, Header};
@@ -128,18 +130,21 @@ pub(super) fn run(args: &Args, url: &str, console: &mut Console) -> Result<Exit,
         })?;
         return Ok(Exit::Success);
     }
+    let names = Names::of(&Destination::Stdout, console);
     for prediction in &answer.predictions {
-        let line = line(prediction.get());
+        let line = line(prediction.get(), names);
         console.text(|out, _| writeln!(out, "{line}"))?;
     }
     Ok(Exit::Success)
 }
 
-/// A prediction on one line, as `predict` without a server shows it: text without quotes, floats in as few digits as give them back, the
+/// A prediction on one line, as `predict` without a server shows it: text as a cell, floats in as few digits as give them back, the
 /// values of a row with commas between; anything else as JSON.
-fn line(json: &str) -> String {
+fn line(json: &str, names: Names) -> String {
     if let Ok(text) = serde_json::from_str::<String>(json) {
-        return escaped(&text);
+        let mut line = String::new();
+        names.push(&text, ',', &mut line);
+        return line;
     }
     if let Ok(row) = serde_json::from_str::<Vec<&RawValue>>(json) {
         let row: Vec<String> = row.iter().map(|value| number(value.get())).collect();
@@ -225,7 +230,7 @@ fn offer(url: &str) -> Result<Offer, Failure> {
         200 => serde_json::from_slice(&body).map_err(|_| no_service(url)),
         404 => {
             Err(no_service(url)
-                .help("the server answers plain requests alone: start it with --inference-key"))
+                .help("is the address that of the server, without a path? If it is, the server answers plain requests alone: start it with --inference-key"))
         }
         _ => Err(refused(status, &body)),
     }
@@ -295,7 +300,7 @@ mod tests {
             ("[1.0,2.5]", "1,2.5"),
             ("{\"a\":1}", "{\"a\":1}"),
         ] {
-            assert_eq!(line(json), expected);
+            assert_eq!(line(json, Names::Shown), expected);
         }
     }
 }

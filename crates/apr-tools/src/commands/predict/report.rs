@@ -22,11 +22,51 @@ pub(super) struct Report<'k> {
     known: &'k NamedModel,
     asked: &'k Asked<'k>,
     delimiter: char,
+    names: Names,
+}
+
+/// How names that a model gives are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Names {
+    /// For people: what a terminal would not show is escaped.
+    Shown,
+    /// For programs: every character is itself.
+    Exact,
+}
+
+impl Names {
+    /// For what is written there.
+    pub(super) fn of(destination: &Destination, console: &Console) -> Self {
+        match destination {
+            Destination::Stdout if console.out_is_terminal() => Self::Shown,
+            _ => Self::Exact,
+        }
+    }
+
+    /// Appends a name, in quotes if it would be taken for more than one cell.
+    pub(super) fn push(self, name: &str, delimiter: char, out: &mut String) {
+        let name = match self {
+            Self::Shown => Cow::Owned(escaped(name)),
+            Self::Exact => Cow::Borrowed(name),
+        };
+        if name.contains([delimiter, '"', '\n', '\r']) {
+            out.push('"');
+            out.push_str(&name.replace('"', "\"\""));
+            out.push('"');
+        } else {
+            out.push_str(&name);
+        }
+    }
 }
 
 impl<'k> Report<'k> {
     pub(super) fn new(known: &'k NamedModel, asked: &'k Asked<'k>, delimiter: u8) -> Self {
-        Self { known, asked, delimiter: delimiter.into() }
+        Self { known, asked, delimiter: delimiter.into(), names: Names::Shown }
+    }
+
+    #[must_use]
+    pub(super) fn with_names(self, names: Names) -> Self {
+        Self { names, ..self }
     }
 
     /// Appends predictions to those of the JSON report.
@@ -102,19 +142,7 @@ impl<'k> Report<'k> {
     }
 
     fn push_label(&self, class: usize, out: &mut String) {
-        self.push_name(&name(self.known.label(class)), out);
-    }
-
-    /// A name, in quotes if it would be taken for more than one cell.
-    fn push_name(&self, name: &str, out: &mut String) {
-        let name = escaped(name);
-        if name.contains([self.delimiter, '"']) {
-            out.push('"');
-            out.push_str(&name.replace('"', "\"\""));
-            out.push('"');
-        } else {
-            out.push_str(&name);
-        }
+        self.names.push(&name(self.known.label(class)), self.delimiter, out);
     }
 
     /// Prints, or writes, the JSON report: predictions by the model in the first file, of the rows in the second one.

@@ -8,7 +8,7 @@ use clap::value_parser;
 use serde::Serialize;
 
 use super::output::Form;
-use super::report::{PREDICTIONS, PredictReport, wrote};
+use super::report::{Names, PREDICTIONS, PredictReport, wrote};
 use super::{rows, texts};
 use crate::error::{CODE_NO_PREDICTION, CODE_OUTPUT_FORMAT, Failure};
 use crate::input::NamedModel;
@@ -16,7 +16,9 @@ use crate::output::{Destination, Overwrite};
 use crate::report::{self, List, Narrow};
 use crate::tables::{Dialect, Input, Table, Wanted};
 use crate::terminal::Console;
-use crate::terminal::escape::escaped;
+
+/// Similar items, unless asked otherwise.
+const TOP: u32 = 10;
 
 /// Rows asked about at once.
 const BATCH: usize = 256;
@@ -26,9 +28,9 @@ const FLUSHED: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct SimilarArgs {
-    /// For recommenders: similar items of each row.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = value_parser!(u32).range(1..))]
-    top: u32,
+    /// For recommenders: similar items of each row, 10 unless given.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    pub(super) top: Option<u32>,
     /// For recommenders: TABLE is ids of their items, one per line or in --column.
     #[arg(long)]
     pub(super) ids: bool,
@@ -99,6 +101,7 @@ pub(super) fn run(
         return console.report(&report(files, model, rows, Some(destination.label())));
     }
     let mut n_rows = 0;
+    let names = Names::of(destination, console);
     destination.fill(overwrite, |out| {
         let mut lines = String::new();
         let mut flush = |lines: &mut String| {
@@ -110,7 +113,7 @@ pub(super) fn run(
             n_rows += 1;
             match form {
                 Form::JsonLines => push_json_line(items, &mut lines),
-                _ => push_line(items, &mut lines),
+                _ => push_line(items, names, &mut lines),
             }
             if more_arrived && lines.len() < FLUSHED { Ok(()) } else { flush(&mut lines) }
         });
@@ -154,14 +157,10 @@ fn push_json_line(items: &[Recommendation<'_>], line: &mut String) {
 }
 
 /// `ID:SIMILARITY ID:SIMILARITY`; an id in quotes if it could be taken for more than one.
-fn push_line(items: &[Recommendation<'_>], line: &mut String) {
+fn push_line(items: &[Recommendation<'_>], names: Names, line: &mut String) {
     for (place, item) in items.iter().enumerate() {
         line.extend((place > 0).then_some(' '));
-        let id = escaped(item.id);
-        match id.contains([' ', '"']) {
-            true => line.extend(["\"", &id.replace('"', "\"\""), "\""]),
-            false => line.push_str(&id),
-        }
+        names.push(item.id, ' ', line);
         // Writing to a string cannot fail.
         let _ = write!(line, ":{}", item.score);
     }
@@ -177,7 +176,7 @@ fn ask<'m>(
     take: Take<'_, 'm>,
 ) -> Result<(), Failure> {
     let Question { args: SimilarArgs { top, ids }, input, dialect, column } = question;
-    let count = top as usize;
+    let count = top.unwrap_or(TOP) as usize;
     if ids {
         return texts::each(input, dialect, column, &mut |id, more| {
             take(&model.similar_to(id.trim(), count)?, more)
