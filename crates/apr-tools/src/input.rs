@@ -89,9 +89,7 @@ impl Model {
     ///
     /// Those of [`open`](Self::open) but the last.
     pub(crate) fn with_problems(source: Source, rules: &Rules) -> Result<(Self, Vec<ShardProblem>), Failure> {
-        if !matches!(source.format(), Format::AprV1 | Format::Sealed) {
-            source.keys().refuse_for(source.format().title(), source.label())?;
-        }
+        source.refuse_keys(rules)?;
         if source.format() == Format::Sealed {
             let what = "this is a sealed file, which this command does not open";
             return Err(Failure::new(CODE_FOREIGN_FORMAT, what).in_file(source.label()).help(

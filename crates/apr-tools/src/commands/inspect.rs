@@ -103,9 +103,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     let keys = args.keys.load([path])?;
     let source = source.with_keys(&Rc::new(keys)).with_foreign(args.part.options());
-    if source.format() != Format::AprV1 {
-        source.keys().refuse_for(source.format().title(), path)?;
-    }
+    source.refuse_keys(&rules)?;
     let extent = if console.is_verbose() { Extent::ALL } else { Extent::DEFAULT };
     let extent = (!args.no_tree).then_some(extent);
     let verify = args.verify;

@@ -137,6 +137,19 @@ impl Source {
         &self.keys
     }
 
+    /// Refuses keys for a format in which there is neither encryption nor a signature.
+    ///
+    /// # Errors
+    ///
+    /// If there are keys; first of all, if the file cannot be opened.
+    pub(crate) fn refuse_keys(&self, rules: &Rules) -> Result<(), Failure> {
+        if !self.keys.is_given() || matches!(self.format(), Format::AprV1 | Format::Sealed) {
+            return Ok(());
+        }
+        self.model_file(rules).map_err(|error| super::opening_failure(error, self, rules))?;
+        self.keys.refuse_for(self.format().title(), &self.label)
+    }
+
     /// What the user called it.
     pub(crate) fn label(&self) -> &Path {
         &self.label

@@ -376,3 +376,20 @@ fn what_is_left_behind_is_said() {
     ]);
     assert!(ran.stderr.contains("the output has no signature"), "{}", ran.stderr);
 }
+
+#[test]
+fn keys_do_not_hide_why_a_file_cannot_be_read() {
+    let sandbox = Sandbox::with_models();
+    for (path, exit, expected) in [
+        ("missing.apr", 5, "df-io"),
+        ("rows.csv", 6, "cli-foreign-format"),
+        ("broken.safetensors", 3, "st-header-length"),
+        ("model.gguf", 4, "ac-not-signed"),
+        ("sharded", 4, "ac-not-signed"),
+    ] {
+        for command in [&["inspect", path][..], &["tensors", path], &["predict", path, "-i", "table.csv"]] {
+            let (found, value) = sandbox.json(&[command, &["--signer", "maker.key.pub"]].concat());
+            assert_eq!((found, &value["error"]["code"]), (exit, &expected.into()), "{command:?}\n{value:#}");
+        }
+    }
+}
