@@ -282,6 +282,10 @@ fn inspect_says_what_is_authenticated_and_by_what() {
     assert_eq!((&seen["authentic"], &seen["by"], &seen["inside"]), (&json!([]), &json!(null), &json!(null)));
     assert_eq!(seen["signature"]["state"], "unchecked");
     assert_eq!(seen["public_metadata"], json!({"model": "sample"}));
+    let unsigned = ["seal", "model.safetensors", "-o", "unsigned.sealed", "--recipient", "buyer.key.pub"];
+    assert_eq!(sandbox.run(&unsigned).exit, 0);
+    let ran = sandbox.run(&["inspect", "unsigned.sealed", "--verify"]);
+    assert!(ran.exit == 6 && ran.stderr.contains("cannot be verified without opening it"), "{ran:?}");
     let verified = inspect(&["--signer", "maker.key.pub", "--verify"]);
     assert_eq!((&verified["by"], &verified["inside"]), (&json!("signature"), &json!(null)));
     let opened = inspect(&["--identity", "buyer.key"]);

@@ -38,6 +38,7 @@ pub(super) fn run(args: &Args, source: &Source, console: &mut Console) -> Result
     }
     let mut seen = Seen { header: file.header(), label: source.label(), signer: None, inside: None };
     let (inside, signer);
+    let mut exit = Exit::Success;
     if keys.has_identity() || (!file.header().is_encrypted() && (demands || verify)) {
         // Without a required signer, the signer is reported.
         if matches!(trusted, Trusted::NoSignature) && file.header().is_signed() {
@@ -67,13 +68,14 @@ pub(super) fn run(args: &Args, source: &Source, console: &mut Console) -> Result
         seen.signer = signer.as_ref();
     } else if verify {
         console.remark("this file cannot be verified without opening it: it is encrypted and not signed");
+        exit = Exit::Unsupported;
     }
     if console.is_json() {
         seen.json(console)?;
     } else {
         seen.text(console)?;
     }
-    Ok(Exit::Success)
+    Ok(exit)
 }
 
 /// The decrypted content.
