@@ -125,7 +125,8 @@ located_error::errors! {
         /// of their own.
         SignatureUnchecked = "ac-signed" (Verification),
             "the file is signed: verify it with the signer's key, or allow an unverified signature"
-            => "verify it with the publisher's key (--signer KEY), or add --allow-unverified to read the file as if it were not signed";
+            => "verify it with the publisher's key: --signer KEY, where the command has it, else `apr check FILE --signer KEY` before; --allow-unverified \
+                reads the file as if it were not signed";
         /// A password or a key was given and the payload is not encrypted. An attacker can replace an encrypted file by a plain one
         /// without any key.
         NotEncrypted = "ac-not-encrypted" (Verification) if "crypto",

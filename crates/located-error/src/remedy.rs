@@ -20,4 +20,4 @@ pub const PATH: &str = "check the path, its permissions and the free space";
 /// A name that no tensor has.
 pub const TENSOR_NAMES: &str = "`apr tensors FILE` lists the names";
 /// Shards that contradict their index.
-pub const SHARDS: &str = "`apr check FOLDER` lists every disagreement; fetch the files again, or make the set anew with `apr shard`";
+pub const SHARDS: &str = "fetch the files again, or make the set anew with `apr shard`; of safetensors, `apr check FOLDER` lists every disagreement";

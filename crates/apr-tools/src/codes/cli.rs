@@ -53,7 +53,7 @@ codes! {
     CODE_PASSWORD = "cli-password" (Usage),
         "The password cannot be used: it is empty, was typed in two ways, is longer than a terminal's line, or its file has \
          more than one line. Nothing was made or opened with it."
-        => "give one line of 1 to 4,095 bytes; without an option it is asked for at the terminal";
+        => "give the same line of 1 to 4,095 bytes wherever it is asked for; without an option it is asked for at the terminal";
     CODE_INFERENCE_KEY = "cli-inference-key" (Verification),
         "The key for encrypted requests is not the one that it must be: the served model is bound to another one, or the server has \
          another one, or none that a signer vouches for."

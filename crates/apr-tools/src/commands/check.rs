@@ -156,7 +156,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     let dangerous = folders.iter().any(code_files::Contents::is_dangerous).then_some(Exit::Refused);
     let exit = verdicts.iter().map(Verdict::exit).find(|&exit| exit != Exit::Success);
-    let exit = exit.or(dangerous).unwrap_or(Exit::Success);
+    let exit = dangerous.or(exit).unwrap_or(Exit::Success);
     let printed = if console.is_json() {
         report::json(&verdicts, &folders, &rules, console)
     } else {

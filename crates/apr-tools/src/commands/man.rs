@@ -151,10 +151,19 @@ fn pages(mut root: Command) -> Result<Vec<Page>, Failure> {
     // Gives the commands their full names and the global options.
     root.build();
     let mut pages = vec![page(root.clone(), "apr.1".to_owned())?];
-    for sub in root.get_subcommands().filter(|sub| sub.get_name() != "help") {
-        pages.push(page(sub.clone(), format!("apr-{}.1", sub.get_name()))?);
-    }
+    below(&root, "apr", &mut pages)?;
     Ok(pages)
+}
+
+/// The pages of the commands of a command, and of theirs.
+fn below(command: &Command, name: &str, pages: &mut Vec<Page>) -> Result<(), Failure> {
+    let shown = |sub: &&Command| sub.get_name() != "help" && !sub.is_hide_set();
+    for sub in command.get_subcommands().filter(shown) {
+        let name = format!("{name}-{}", sub.get_name());
+        pages.push(page(sub.clone(), format!("{name}.1"))?);
+        below(sub, &name, pages)?;
+    }
+    Ok(())
 }
 
 fn page(command: Command, name: String) -> Result<Page, Failure> {

@@ -38,6 +38,7 @@ use crate::input::{self, Contents, Copies, Model, Tensor};
 use crate::output::ending::Ending;
 use crate::output::{self, Destination, Run};
 use crate::terminal::Console;
+use crate::terminal::escape::escaped;
 use crate::terminal::human::plural;
 use crate::terminal::suggest;
 
@@ -269,6 +270,12 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let (file, mut lost) = NewFile::new(&work, imatrix, &provenance, &rules)?;
     lost.extend(convert::lost_parts(&model, file.format()).map_err(in_model)?);
     remarks(&work, console)?;
+    for (rule, text) in options.overrides.iter().zip(&args.tensor_type) {
+        if !specs.iter().any(|spec| rule.applies_to(spec.name)) {
+            console
+                .remark(format_args!("no tensor has a name that --tensor-type {} applies to", escaped(text)));
+        }
+    }
     let errors = match output.run {
         Run::Write => match &record {
             Some(record) => {

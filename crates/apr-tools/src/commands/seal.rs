@@ -39,7 +39,7 @@ const AFTER_HELP: &str = "The whole file is kept, byte for byte: `apr open` give
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// A file of any format, or `-` for a model on standard input; tensors are told apart in safetensors and .apr files.
+    /// A file of any format, or `-` for a model on standard input; tensors are told apart in safetensors, .apr and GGUF files.
     #[arg(value_name = "MODEL")]
     input: PathBuf,
     /// The sealed file.

@@ -73,7 +73,10 @@ impl Failure {
     fn advised(self, kind: &model_file::ErrorKind) -> Self {
         use model_file::ErrorKind;
         match kind {
-            ErrorKind::NoModel => self.help("metadata with `apr.model` name it: see `apr convert --set`"),
+            ErrorKind::NoModel => self.help(
+                "a language model runs in llama.cpp, Ollama or LM Studio; of tensors that `apr train` wrote, metadata with `apr.model` name the \
+                 model: see `apr convert --set`",
+            ),
             ErrorKind::InvalidEntry { key, .. } => {
                 self.help(format!("remove it with --unset {key}, or set it correctly"))
             }

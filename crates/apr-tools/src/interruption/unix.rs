@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
 use std::thread;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::{Handle, Signals};
 use signal_hook::{flag, low_level};
 
@@ -26,6 +26,8 @@ pub(super) fn install() {
 }
 
 fn begin() -> Option<Installed> {
+    // With a handler, a write beyond the limit of `ulimit -f` fails, and what was begun is removed; without one, it ends the process.
+    let _ = flag::register(SIGXFSZ, Arc::default());
     let ignored = ignored();
     let is_handled = |signal: &c_int| ignored >> (signal - 1) & 1 == 0;
     let handled: Vec<_> = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(is_handled).collect();

@@ -135,14 +135,14 @@ impl Keys {
     }
 }
 
-/// Refuses standard input as both a password's source and a model.
+/// Refuses standard input as both a password's source and an input.
 ///
 /// # Errors
 ///
 /// If it is both.
 pub(crate) fn refuse_shared_stdin(password_takes_it: bool, input: &Path) -> Result<(), Failure> {
     if password_takes_it && input.as_os_str() == "-" {
-        return Err(Failure::new(CODE_USAGE, "standard input can be only one of password and model"));
+        return Err(Failure::new(CODE_USAGE, "standard input can be only one of password and input"));
     }
     Ok(())
 }

@@ -165,3 +165,14 @@ fn a_standard_error_that_is_not_read_keeps_nothing_alive_and_a_second_signal_end
         assert!(sandbox.leftovers().is_empty());
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_that_leaves_nothing() {
+    let sandbox = Sandbox::empty();
+    sandbox.write_large("large.safetensors", 4 << 20);
+    let before = sandbox.listing();
+    let ran = sandbox.shell("ulimit -f 1000; apr shard large.safetensors -o parts --max-size 2MB");
+    assert!(ran.exit == 5 && ran.stderr.contains("df-"), "{ran:?}");
+    assert_eq!(sandbox.listing().into_keys().collect::<Vec<_>>(), before.into_keys().collect::<Vec<_>>());
+}

@@ -95,7 +95,9 @@ fn manual_pages_go_where_the_output_option_says() {
     let sandbox = Sandbox::empty();
     let ran = sandbox.run(&["man", "-o", "pages"]);
     assert_eq!(ran.exit, 0, "{}", ran.stderr);
-    assert!(sandbox.path("pages/apr-inspect.1").is_file());
+    for page in ["inspect", "checkpoint-list", "train-random-forest", "bench-formats"] {
+        assert!(sandbox.path(&format!("pages/apr-{page}.1")).is_file(), "{page}");
+    }
 }
 
 #[test]
@@ -122,6 +124,11 @@ fn advice_is_about_what_happened() {
             [&["train", "random-forest", "--trees", "0"][..], &train].concat(),
             "'--trees <N>': a number of at least 1",
         ),
+        (
+            [&["train", "random-forest", "--trees", "99999999999"][..], &train].concat(),
+            "1 to 1,000,000 are possible",
+        ),
+        (["predict", "tiny_llama.gguf", "-i", "rows.csv"].to_vec(), "a language model runs in llama.cpp"),
         (["man", "train"].to_vec(), "`apr train --help`"),
         (["man", "rows.csv"].to_vec(), "exists and is not a folder"),
         (["embed", "model.apr", "-o", "x", "--name", "test"].to_vec(), "cargo or Rust uses this name itself"),

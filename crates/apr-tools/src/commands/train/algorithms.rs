@@ -450,7 +450,10 @@ fn logistic_regression(args: &LogisticRegressionArgs, data: &Data) -> Result<Tra
     if names.len() != 2 {
         let what = format!("a logistic regression tells two classes apart, the target has {}", names.len());
         let failure = Failure::new(CODE_USAGE, what).because(crate::tables::listed(names));
-        return Err(failure.help("softmax, svm, naive-bayes, knn and mlp take any number of classes"));
+        return Err(failure.help(match names.len() {
+            0 | 1 => "there is nothing to learn from rows of one class: add rows of another",
+            _ => "softmax, svm, naive-bayes, knn and mlp take any number of classes",
+        }));
     }
     let &LogisticRegressionArgs { l2, max_iter, ref weights } = args;
     let class_weight = match weights.class_weight(table)? {

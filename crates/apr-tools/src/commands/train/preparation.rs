@@ -9,6 +9,11 @@ use super::algorithms::named;
 use super::data::{Data, Table};
 use super::vectors::labels;
 use crate::error::{CODE_TABLE_COLUMNS, CODE_USAGE, Failure};
+use crate::terminal::human::{self, grouped};
+
+/// Largest table, and how many times the columns it may have, to which categories are expanded.
+const MAX_ENCODED: u64 = 1 << 30;
+const MANY: usize = 16;
 
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct PreparationArgs {
@@ -95,6 +100,7 @@ impl PreparationArgs {
             _ => return train(data),
         };
         let (outputs, names): (Vec<Column>, Vec<String>) = self.columns(table)?.into_iter().flatten().unzip();
+        self.check_size(table, outputs.len())?;
         let step = Columns::new(&outputs)?;
         let prepared = table.with_features(step.apply(&table.x)?, names.clone());
         let trained = train(&Data::Table(prepared))?;
@@ -102,6 +108,24 @@ impl PreparationArgs {
         hyperparameters.extend(self.settings());
         let model = self.preceded(trained.model, step, table, data.class_names())?;
         Ok(Trained { model, hyperparameters, feature_names: Some(names), ..trained })
+    }
+
+    /// Refuses a table that one-hot encoding would make many times as large.
+    fn check_size(&self, table: &Table, n_columns: usize) -> Result<(), Failure> {
+        let (n_rows, n_features) = table.x.shape();
+        let bytes = (n_rows as u64).saturating_mul(n_columns as u64).saturating_mul(size_of::<f32>() as u64);
+        if bytes <= MAX_ENCODED || n_columns / n_features < MANY {
+            return Ok(());
+        }
+        let what = format!(
+            "categories would become {} columns, and the table {}",
+            grouped(n_columns as u64),
+            human::bytes(bytes)
+        );
+        let failure = Failure::new(CODE_USAGE, what);
+        Err(failure.help(
+            "number them instead, which trees can use: --encoding ordinal; or leave the column out: --drop",
+        ))
     }
 
     /// What becomes of each feature, with a name for each result.
