@@ -154,6 +154,21 @@ def test_sample_of_float32():
     assert max(report.differences_float32.values()) > report.largest_difference
 
 
+def test_components_of_float32(tmp_path):
+    """Their offset is rounded to float32 by scikit-learn."""
+    x = (np.random.default_rng(0).normal(size=(500, 6)) + 5).astype(np.float32)
+    report = export(PCA(3).fit(x), tmp_path / "a.apr", sample=x)
+    assert report.differences["transform"] < 1e-12
+
+
+def test_sample_of_integers():
+    """scikit-learn computes some mixtures of them in another order."""
+    x = np.random.default_rng(1).integers(0, 50, size=(300, 3))
+    for seed in range(5):
+        estimator = GaussianMixture(3, random_state=seed).fit(x.astype(float))
+        check(estimator, Native(plan(estimator)), x)
+
+
 def test_clusters_of_float32_refuse_other_rows():
     held = split("iris")[1].astype(np.float32)
     estimator = KMeans(3, random_state=0, n_init=1).fit(split("iris")[0].astype(np.float32))
@@ -304,6 +319,8 @@ def test_nothing_is_written_of_what_is_refused(tmp_path):
     estimator = fitted(GaussianNB(), "iris")
     with pytest.raises(ValueError, match="3 names for 4 features"):
         export(estimator, tmp_path / "a.apr", sample=split("iris")[1], feature_names=list("abc"))
+    with pytest.raises(ValueError, match="two features have the name 'a'"):
+        export(estimator, tmp_path / "a.apr", sample=split("iris")[1], feature_names=list("abca"))
     assert os.listdir(tmp_path) == []
 
 

@@ -183,8 +183,8 @@ impl NeighboursStep {
             NeighbourMetric::Euclidean => rows.for_each(|idx| offer(samples.squared_distance(idx, row), idx)),
             NeighbourMetric::Cosine => {
                 let length = libm::sqrt(values.iter().map(|value| value * value).sum());
-                // A row of zeros has no direction: it is at the distance 1 from all.
-                let length = if length == 0.0 { 1.0 } else { length };
+                // A row of zeros has no direction: it is at the distance 1 from all. scikit-learn leaves short rows as they are, too.
+                let length = if length < 10.0 * f64::EPSILON { 1.0 } else { length };
                 rows.for_each(|idx| {
                     let cosine = samples.dot(idx, row) / length;
                     offer((1.0 - cosine).clamp(0.0, 2.0), idx);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import os
 from collections.abc import Sequence
@@ -124,6 +125,9 @@ class _Sample:
             if any(dtype.kind == "f" and dtype.itemsize != 8 for dtype in dtypes):
                 narrow = all(dtype.itemsize < 8 for dtype in dtypes)
                 self.single, self.rows = self.rows if narrow else None, self.rows.astype(np.float64)
+            elif any(dtype.kind in "iu" for dtype in dtypes):
+                # Models take floats, and scikit-learn computes some mixtures of integers in another order.
+                self.rows = self.rows.astype(np.float64)
 
     def of_model(self, method: Any) -> Any:
         """A method of the model on all rows; sparse rows are made dense in blocks."""
@@ -419,4 +423,7 @@ def names_of(names: Sequence[str], made: Plan) -> list[str]:
         raise ValueError("names of features are for numbers: texts have terms")
     if len(given) != made["input"]["n_features"]:
         raise ValueError(f"{len(given)} names for {made['input']['n_features']} features")
+    twice = next((name for name, count in collections.Counter(given).items() if count > 1), None)
+    if twice is not None:
+        raise ValueError(f"two features have the name {twice!r}: tables could not tell them apart")
     return given

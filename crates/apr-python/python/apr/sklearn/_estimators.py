@@ -102,8 +102,10 @@ def _k_means(estimator: Any, place: Place) -> Part:
 
 def _pca(estimator: Any, place: Place) -> Part:
     components = reals(estimator, place, "components_", estimator.components_)
-    mean = reals(estimator, place, "mean_", estimator.mean_)
-    steps: list[Step] = [linear(components, -(mean.reshape(1, -1) @ components.T))]
+    # In the type of the arrays, as scikit-learn computes it: with float32, the offset is rounded more than once.
+    offset = np.asarray(estimator.mean_).reshape(1, -1) @ np.asarray(estimator.components_).T
+    reals(estimator, place, "mean_", estimator.mean_)
+    steps: list[Step] = [linear(components, -reals(estimator, place, "the offset", offset))]
     if estimator.whiten:
         deviations = np.sqrt(np.asarray(estimator.explained_variance_))
         # scikit-learn's least deviation is that of the type it was fitted with.

@@ -79,11 +79,11 @@ def _samples(estimator: Any, place: Place, metric: dict[str, Any]) -> dict[str, 
 
 
 def _of_length_one(samples: Any) -> Any:
-    """Rows divided by their length; rows of zeros as they are."""
+    """Rows divided by their length, as scikit-learn does it: rows of zeros as they are, and dense ones shorter than 10 epsilon."""
     if not hasattr(samples, "tocsr"):
         rows = np.asarray(samples, dtype=np.float64)
         lengths = np.sqrt((rows * rows).sum(1))
-        return rows / np.where(lengths == 0, 1.0, lengths)[:, None]
+        return rows / np.where(lengths < 10 * np.finfo(np.float64).eps, 1.0, lengths)[:, None]
     rows = samples.tocsr().astype(np.float64)
     squares = np.asarray(rows.multiply(rows).sum(1)).ravel()
     lengths = np.sqrt(np.where(squares == 0, 1.0, squares))

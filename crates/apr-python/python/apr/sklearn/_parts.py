@@ -190,7 +190,9 @@ def classes_head(
         refuse(
             estimator,
             place,
-            f"{n_scores} scores for {len(labels['values'])} classes",
+            "it knows one class alone"
+            if len(labels["values"]) == 1
+            else f"{n_scores} scores for {len(labels['values'])} classes",
             option="classes_",
             way_out="fit it with two classes or more",
         )
