@@ -1,5 +1,6 @@
 //! Writing, before the first phase: the content of a file.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use tensor_dtype::Dtype;
@@ -58,6 +59,8 @@ pub(crate) struct TensorSpec {
 pub struct GgufBuilder {
     endian: Endian,
     entries: Vec<EncodedEntry>,
+    /// Numbers of the entries by their keys: models may have many.
+    places: BTreeMap<Vec<u8>, usize>,
     tensors: Vec<TensorSpec>,
 }
 
@@ -95,16 +98,13 @@ impl GgufBuilder {
     ///
     /// [`ErrorKind::NestedArray`], [`ErrorKind::EmptyKey`].
     pub fn copy_entries(&mut self, header: &Header<'_>) -> Result<(), Error> {
-        let fresh = self.entries.is_empty();
         for entry in header.entries() {
             let key = entry.key().as_bytes();
             if key.is_empty() {
                 return Err(ErrorKind::EmptyKey.into());
             }
             let value = self.encode(&entry.value()).map_err(|error| error.of_key(key))?;
-            // Keys of one file are different from each other.
-            let place = if fresh { None } else { self.place(key) };
-            self.put(place, key, value);
+            self.put(key, value);
         }
         Ok(())
     }
@@ -165,8 +165,10 @@ impl GgufBuilder {
 
     /// Removes a key; returns whether it existed.
     pub fn remove(&mut self, key: &str) -> bool {
-        let place = self.place(key.as_bytes());
-        place.map(|place| self.entries.remove(place)).is_some()
+        let Some(place) = self.places.remove(key.as_bytes()) else { return false };
+        self.entries.remove(place);
+        self.places.values_mut().filter(|later| **later > place).for_each(|later| *later -= 1);
+        true
     }
 
     /// Gives a key another name, where it stands.
@@ -181,6 +183,8 @@ impl GgufBuilder {
         if self.place(new_key.as_bytes()).is_some_and(|other| other != place) {
             return Err(refused(ErrorKind::DuplicateKey, new_key));
         }
+        self.places.remove(key.as_bytes());
+        self.places.insert(new_key.into(), place);
         self.entries[place].key = new_key.into();
         Ok(())
     }
@@ -229,19 +233,22 @@ impl GgufBuilder {
     }
 
     fn place(&self, key: &[u8]) -> Option<usize> {
-        self.entries.iter().position(|entry| entry.key == key)
+        self.places.get(key).copied()
     }
 
-    fn put(&mut self, place: Option<usize>, key: &[u8], value: Vec<u8>) {
-        match place.and_then(|place| self.entries.get_mut(place)) {
-            Some(entry) => entry.value = value,
-            None => self.entries.push(EncodedEntry { key: key.into(), value }),
+    fn put(&mut self, key: &[u8], value: Vec<u8>) {
+        match self.place(key) {
+            Some(place) => self.entries[place].value = value,
+            None => {
+                self.places.insert(key.into(), self.entries.len());
+                self.entries.push(EncodedEntry { key: key.into(), value });
+            }
         }
     }
 
     fn set_encoded(&mut self, key: &str, value: Vec<u8>) -> Result<(), Error> {
         check_key(key)?;
-        self.put(self.place(key.as_bytes()), key.as_bytes(), value);
+        self.put(key.as_bytes(), value);
         Ok(())
     }
 

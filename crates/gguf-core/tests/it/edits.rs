@@ -75,3 +75,29 @@ fn entries_cross_byte_orders() {
     }
     assert_eq!(little.entries().len(), gguf.entries().len());
 }
+
+/// A search from the first key on would take minutes.
+#[test]
+fn as_many_keys_as_a_file_may_have_are_set_at_once() {
+    const COUNT: u32 = 200_000;
+    let mut builder = GgufBuilder::new();
+    for round in 0..2 {
+        for number in 0..COUNT {
+            builder.set(&format!("k{number}"), number + round).unwrap();
+        }
+    }
+    assert!(builder.remove("k1") && !builder.remove("k1"));
+    builder.rename("k2", "k1").unwrap();
+    builder.set("k1", 7u32).unwrap();
+    let file = builder.layout().unwrap().to_vec(&[]).unwrap();
+    let gguf = Gguf::from_bytes(&file).unwrap();
+    let entry = |place: usize| {
+        let entry = gguf.entries().get(place).unwrap();
+        (entry.key().to_string(), entry.value())
+    };
+    assert_eq!(gguf.entries().len(), COUNT as usize - 1);
+    assert_eq!(entry(1), ("k1".into(), Value::U32(7)));
+    assert_eq!(entry(2), ("k3".into(), Value::U32(4)));
+    let last = COUNT - 1;
+    assert_eq!(entry(COUNT as usize - 2), (format!("k{last}"), Value::U32(COUNT)));
+}
