@@ -44,6 +44,8 @@ pub(crate) struct Architecture {
     pub(crate) prefix: &'static str,
     /// Names of its tensors, without the prefix and `.weight` or `.bias`. The first that fits applies.
     pub(crate) names: &'static [&'static [Name]],
+    /// GGUF names of tensors without which no model is whole, those of feed-forward parts apart.
+    pub(crate) needed: &'static [&'static [&'static str]],
     /// Tensors of experts that are stacked.
     pub(crate) experts: Option<Experts>,
     /// Changes the configuration before it is used; says why the reference implementation would stop, if it would.
@@ -68,6 +70,7 @@ impl Architecture {
         entries: &[Entry::Common],
         prefix: "model.",
         names: &[],
+        needed: &[OUTER, NORM, SEPARATE],
         experts: None,
         prepare: |_| Ok(None),
         rename: |name| Some(name.into()),
@@ -122,6 +125,11 @@ impl Architecture {
                 None => Some(format!("{new_name}{end}")),
             }
         })
+    }
+
+    /// Whether its table has this name in GGUF files.
+    pub(crate) fn has_name(&self, name: &str) -> bool {
+        self.names.iter().copied().flatten().any(|(_, own)| *own == name)
     }
 
     /// The name in the folder of a tensor of a GGUF file: the first that the table has for it.
@@ -221,6 +229,16 @@ const HEAD_NORMS: &[Name] = &[
     ("layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"),
     ("layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"),
 ];
+
+/// What models have outside of their layers.
+const OUTER: &[&str] = &["token_embd.weight", "output_norm.weight"];
+/// The norm in front of attention.
+const NORM: &[&str] = &["blk.{}.attn_norm.weight"];
+/// Attention with three matrices.
+const SEPARATE: &[&str] =
+    &["blk.{}.attn_q.weight", "blk.{}.attn_k.weight", "blk.{}.attn_v.weight", "blk.{}.attn_output.weight"];
+/// Attention with one.
+const FUSED: &[&str] = &["blk.{}.attn_qkv.weight", "blk.{}.attn_output.weight"];
 
 /// Rows of queries or keys in the order that GGUF files have: the halves of each head interleaved.
 pub(crate) fn permuted(view: View, n_heads: u32) -> Option<View> {

@@ -21,6 +21,7 @@ use crate::tensors::output::{Output, OutputType, ParameterCount};
 use crate::tensors::{Parts, SourceTensor};
 use crate::texts::Texts;
 use crate::tokenizer::Tokenizer;
+use crate::whole;
 
 /// The version of the blocks that `general.quantization_version` states.
 pub(crate) const BLOCKS_VERSION: u32 = 2;
@@ -122,6 +123,7 @@ impl Conversion {
         let tokenizer = Tokenizer::from_texts(texts, &config, architecture.name, options.pre.as_deref())?;
         keys.append(tokenizer.keys);
         check_rows(&keys, &outputs)?;
+        whole::check(architecture, &config, &keys, &outputs)?;
         Ok(Self {
             keys,
             outputs,

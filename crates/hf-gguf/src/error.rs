@@ -104,6 +104,15 @@ located_error::errors! {
         } = "hg-not-indexed" (Invalid),
             "a file has a tensor that {file} does not have"
             => "remove files of other models from the folder, or fetch the folder again";
+        /// The folder has a file of the numbered set that the index is of, and the index has no tensor of it: its tensors would be lost.
+        PartNotIndexed {
+            /// The index.
+            index: Box<str>,
+            /// The file.
+            file: Box<str>,
+        } = "hg-part-not-indexed" (Invalid),
+            "{index} does not name {file}, a file of the same model"
+            => "fetch the index again; remove the file from the folder if it is of another model";
         /// Two tensors of the folder have the same name.
         DuplicateTensor = "hg-duplicate-tensor" (Invalid),
             "two tensors have this name"
@@ -112,6 +121,10 @@ located_error::errors! {
         MissingTensor = "hg-missing-tensor" (Invalid),
             "a quantized tensor needs this one, which is missing"
             => FETCH;
+        /// A tensor that every model of the architecture has, or that the layers of its kind have, is in no file.
+        NeededTensor = "hg-needed-tensor" (Invalid),
+            "no file has this tensor, which the model needs"
+            => "fetch the whole folder again: a file is missing or incomplete, or num_hidden_layers of config.json counts more layers than the model has";
         /// Tensors have elements that the reference implementation does not read either.
         SourceType {
             /// The type.

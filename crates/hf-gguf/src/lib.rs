@@ -31,6 +31,7 @@ mod parameters;
 mod architecture;
 mod tensors;
 mod produce;
+mod whole;
 mod conversion;
 mod adapter;
 mod split;

@@ -24,7 +24,8 @@ const CONTEXT: &[&str] = &[
     "max_sequence_length",
     "model_max_length",
 ];
-const FEED_FORWARD: &[&str] = &[
+/// Names of the number of rows of a feed-forward part.
+pub(crate) const FEED_FORWARD: &[&str] = &[
     "prefix_dense_intermediate_size",
     "dense_intermediate_size",
     "intermediate_size",

@@ -8,6 +8,7 @@ pub(crate) mod pair;
 pub(crate) mod view;
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -96,8 +97,9 @@ impl Parts {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoTensors`]; [`ErrorKind::MissingFile`] for a file of the index that the folder does not have;
-    /// [`ErrorKind::Json`], [`ErrorKind::NotUtf8`] and [`ErrorKind::Index`] for an index that is none.
+    /// [`ErrorKind::NoTensors`]; [`ErrorKind::MissingFile`] for a file of the index, or of a numbered set, that the folder does not
+    /// have; [`ErrorKind::PartNotIndexed`] for one of such a set that the index leaves out; [`ErrorKind::Json`], [`ErrorKind::NotUtf8`]
+    /// and [`ErrorKind::Index`] for an index that is none.
     pub fn find<'f>(texts: &Texts, files: impl IntoIterator<Item = &'f str>) -> Result<Self, Error> {
         Self::of(Whole::Model, texts, files)?.ok_or_else(|| ErrorKind::NoTensors.into())
     }
@@ -154,6 +156,21 @@ impl Parts {
         if let Some(missing) = parts.iter().find(|name| !files.contains(name.as_str())) {
             return Err(ErrorKind::MissingFile { file: missing.as_str().into() }.into());
         }
+        match &names {
+            None => check_sets(&parts)?,
+            Some(_) => {
+                let sets: BTreeSet<(&str, &str)> =
+                    parts.iter().filter_map(|name| numbered(name)).map(|part| part.set).collect();
+                let is_left_out = |name: &&str| {
+                    numbered(name).is_some_and(|part| sets.contains(&part.set))
+                        && !parts.iter().any(|own| own == name)
+                };
+                if let Some(file) = named(format).find(is_left_out) {
+                    let (index, file) = (index.into(), file.into());
+                    return Err(ErrorKind::PartNotIndexed { index, file }.into());
+                }
+            }
+        }
         Ok(Some(Self { whole, format, files: parts, index: names }))
     }
 
@@ -198,12 +215,52 @@ impl Parts {
     }
 }
 
+/// A file of a numbered set, `model-00002-of-00005.safetensors`.
+struct Numbered<'n> {
+    /// What is before and after its number.
+    set: (&'n str, &'n str),
+    number: u64,
+    /// Digits of the number.
+    width: usize,
+    count: u64,
+}
+
+fn numbered(name: &str) -> Option<Numbered<'_>> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (before, after) = name.rsplit_once("-of-")?;
+    let (_, digits) = before.rsplit_once('-').filter(|(_, number)| is_number(number))?;
+    let (count, _) = after.split_once('.').filter(|(count, _)| is_number(count))?;
+    let (stem, end) = (before.len() - digits.len(), before.len());
+    let (number, count) = (digits.parse().ok()?, count.parse().ok()?);
+    Some(Numbered { set: (&name[..stem], &name[end..]), number, width: digits.len(), count })
+}
+
+/// Refuses numbered sets that are not all there, which no index tells.
+fn check_sets(parts: &[String]) -> Result<(), Error> {
+    let mut sets: BTreeMap<(&str, &str), (BTreeSet<u64>, usize, u64)> = BTreeMap::new();
+    for Numbered { set, number, width, count } in parts.iter().filter_map(|name| numbered(name)) {
+        sets.entry(set).or_insert((BTreeSet::new(), width, count)).0.insert(number);
+    }
+    for ((begin, end), (numbers, width, count)) in sets {
+        // Some programs count from zero.
+        let first = u64::from(!numbers.contains(&0));
+        if let Some(number) = (first..first.saturating_add(count)).find(|number| !numbers.contains(number)) {
+            let file = format!("{begin}{number:0width$}{end}").into();
+            return Err(ErrorKind::MissingFile { file }.into());
+        }
+    }
+    Ok(())
+}
+
 /// The map of an index from names of tensors to names of files.
 fn read_index(file: &'static str, bytes: &[u8]) -> Result<BTreeMap<String, String>, Error> {
     let refused = |what| Error::from(ErrorKind::Index { file: file.into(), what });
     let index = Json::from_bytes(file, bytes)?;
     let map =
         index.get("weight_map").and_then(Json::as_object).ok_or_else(|| refused("it has no weight_map"))?;
+    if map.iter().next().is_none() {
+        return Err(refused("its weight_map is empty"));
+    }
     let mut names = BTreeMap::new();
     for (name, part) in map.iter() {
         let part = part.as_str().ok_or_else(|| refused("a value of weight_map is no name of a file"))?;

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{Architecture, Name};
+use super::{Architecture, FUSED, Name, SEPARATE};
 use crate::config::{Config, missing};
 use crate::error::{Error, ErrorKind};
 use crate::json::{Json, Object};
@@ -19,6 +19,7 @@ pub(super) const BERT: Architecture = Architecture {
     entries: BERT_ENTRIES,
     prefix: "",
     names: &[NAMES],
+    needed: &[OUTER, &["position_embd.weight"], SEPARATE, NORMS],
     rename: without_heads,
     change: name_classifier,
     restore: Some(Restore {
@@ -118,6 +119,7 @@ pub(super) const NOMIC_BERT: Architecture = Architecture {
     name: "nomic-bert",
     classes: &["NomicBertModel"],
     names: &[NOMIC_NAMES, NAMES],
+    needed: &[OUTER, FUSED, NORMS],
     prepare: |config| {
         check_nomic(config)?;
         Ok(None)
@@ -158,6 +160,10 @@ const NAMES: &[Name] = &[
     ("pre_classifier", "cls"),
     ("classifier.out_proj", "cls.output"),
 ];
+
+const OUTER: &[&str] = &["token_embd.weight", "token_embd_norm.weight"];
+
+const NORMS: &[&str] = &["blk.{}.attn_output_norm.weight", "blk.{}.layer_output_norm.weight"];
 
 const DISTILBERT_NAMES: &[Name] = &[
     ("transformer.layer.{}.attention.q_lin", "blk.{}.attn_q"),

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Architecture, DECODER, GATED, Name};
+use super::{Architecture, DECODER, GATED, NORM, Name, OUTER};
 use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::parameters::{Entry, LAYERS, Parameters, number_f64};
@@ -16,6 +16,7 @@ pub(super) const DEEPSEEK2: Architecture = Architecture {
     classes: &["DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM"],
     entries: &[Entry::Common, Entry::With(attention), Entry::With(experts), Entry::With(rotation)],
     names: &[DECODER, GATED, NAMES],
+    needed: &[OUTER, NORM, NEEDED],
     experts: Some(Experts { count: &["n_routed_experts"], ..super::qwen::EXPERTS }),
     change: split_keys_and_values,
     restore: Some(Restore {
@@ -55,6 +56,14 @@ const NAMES: &[Name] = &[
     ("layers.{}.mlp.shared_experts.gate_proj", "blk.{}.ffn_gate_shexp"),
     ("layers.{}.mlp.shared_experts.up_proj", "blk.{}.ffn_up_shexp"),
     ("layers.{}.mlp.shared_experts.down_proj", "blk.{}.ffn_down_shexp"),
+];
+
+const NEEDED: &[&str] = &[
+    "blk.{}.attn_kv_a_mqa.weight",
+    "blk.{}.attn_kv_a_norm.weight",
+    "blk.{}.attn_k_b.weight",
+    "blk.{}.attn_v_b.weight",
+    "blk.{}.attn_output.weight",
 ];
 
 fn attention(parameters: &mut Parameters<'_>) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! Falcon, which stores queries, keys and values by groups of heads that share keys.
 
-use super::{Architecture, Name};
+use super::{Architecture, FUSED, NORM, Name, OUTER};
 use crate::config::Config;
 use crate::error::Error;
 use crate::json::Json;
@@ -30,6 +30,7 @@ pub(super) const FALCON: Architecture = Architecture {
     prepare: count_key_heads,
     prefix: "transformer.",
     names: &[NAMES],
+    needed: &[OUTER, NORM, FUSED],
     change: untangle,
     restore: Some(Restore {
         model: |_| Ok(("FalconForCausalLM", "falcon")),

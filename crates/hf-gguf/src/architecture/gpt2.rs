@@ -1,6 +1,6 @@
 //! GPT-2, whose matrices are stored transposed.
 
-use super::{Architecture, Name};
+use super::{Architecture, FUSED, NORM, Name, OUTER};
 use crate::error::Error;
 use crate::parameters::{Entry, LAYERS};
 use crate::restore::{Restore, int, text};
@@ -25,6 +25,7 @@ pub(super) const GPT2: Architecture = Architecture {
     },
     prefix: "transformer.",
     names: &[NAMES],
+    needed: &[OUTER, &["position_embd.weight"], NORM, FUSED],
     change: transpose,
     restore: Some(Restore {
         model: |_| Ok(("GPT2LMHeadModel", "gpt2")),

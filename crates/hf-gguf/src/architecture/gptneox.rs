@@ -1,6 +1,6 @@
 //! GPT-NeoX and BLOOM, which store queries, keys and values head by head.
 
-use super::{Architecture, Name};
+use super::{Architecture, FUSED, NORM, Name, OUTER};
 use crate::error::Error;
 use crate::json::Json;
 use crate::parameters::{Entry, LAYERS, Parameters};
@@ -30,6 +30,7 @@ pub(super) const GPT_NEOX: Architecture = Architecture {
     ],
     prefix: "gpt_neox.",
     names: &[GPT_NEOX_NAMES],
+    needed: &[OUTER, NORM, FUSED],
     change: untangle,
     restore: Some(Restore {
         model: |_| Ok(("GPTNeoXForCausalLM", "gpt_neox")),
@@ -65,6 +66,7 @@ pub(super) const BLOOM: Architecture = Architecture {
     ],
     prefix: "transformer.",
     names: &[BLOOM_NAMES],
+    needed: &[OUTER, &["token_embd_norm.weight"], NORM, FUSED],
     change: untangle,
     restore: Some(Restore {
         model: |_| Ok(("BloomForCausalLM", "bloom")),

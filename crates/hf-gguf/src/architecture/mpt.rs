@@ -1,6 +1,6 @@
 //! MPT.
 
-use super::{Architecture, Name};
+use super::{Architecture, FUSED, NORM, Name, OUTER};
 use crate::config::missing;
 use crate::error::Error;
 use crate::json::{Json, Object};
@@ -21,6 +21,7 @@ pub(super) const MPT: Architecture = Architecture {
     ],
     prefix: "transformer.",
     names: &[NAMES],
+    needed: &[OUTER, NORM, FUSED],
     restore: Some(Restore {
         // The class of the published models, which is not that of transformers.
         model: |_| Ok(("MPTForCausalLM", "mpt")),

@@ -2,7 +2,7 @@
 
 use super::llama::permute;
 use super::qwen::{EXPERTS, ROUTER};
-use super::{Architecture, DECODER, GATED, HEAD_NORMS, Name};
+use super::{Architecture, DECODER, GATED, HEAD_NORMS, Name, OUTER, SEPARATE};
 use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::keys::Value;
@@ -18,6 +18,8 @@ pub(super) const OLMO: Architecture = Architecture {
         Entry::SomeF32("attention.clamp_kqv", &["clip_qkv"]),
     ],
     names: &[DECODER, GATED],
+    // Norms have no weights.
+    needed: &[&["token_embd.weight"], SEPARATE],
     change: permute,
     restore: Some(Restore {
         model: |_| Ok(("OlmoForCausalLM", "olmo")),
@@ -32,6 +34,7 @@ pub(super) const OLMO2: Architecture = Architecture {
     classes: &["Olmo2ForCausalLM", "Olmo3ForCausalLM"],
     entries: &[Entry::Common, Entry::With(window)],
     names: &[NORMS_AFTER, DECODER, GATED, HEAD_NORMS],
+    needed: &[OUTER, SEPARATE],
     restore: Some(Restore {
         model: |stored| {
             Ok(match stored.key("attention.sliding_window") {

@@ -1,6 +1,6 @@
 //! Phi 2, 3 and 4.
 
-use super::{Architecture, DECODER, Name};
+use super::{Architecture, DECODER, FUSED, NORM, Name, OUTER};
 use crate::config::missing;
 use crate::error::{Error, ErrorKind};
 use crate::json::{Json, Object};
@@ -76,6 +76,7 @@ pub(super) const PHI3: Architecture = Architecture {
         Entry::With(window),
     ],
     names: &[DECODER, PHI3_NAMES],
+    needed: &[OUTER, NORM, FUSED],
     generate: long_factors,
     restore: Some(Restore {
         model: |_| Ok(("Phi3ForCausalLM", "phi3")),

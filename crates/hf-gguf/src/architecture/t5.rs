@@ -33,6 +33,7 @@ pub(super) const T5: Architecture = Architecture {
     },
     prefix: "",
     names: &[OUTER, ENCODER, DECODER],
+    needed: &[IN_ENCODER, IN_DECODER],
     change: keep_one_embedding,
     restore: Some(Restore {
         model: |stored| {
@@ -54,6 +55,7 @@ pub(super) const T5_ENCODER: Architecture = Architecture {
     classes: &["T5EncoderModel"],
     entries: &[Entry::All(BEGIN), Entry::All(ATTENTION), Entry::FileType],
     names: &[OUTER, ENCODER],
+    needed: &[IN_ENCODER],
     restore: Some(Restore {
         model: |_| Ok(("T5EncoderModel", "t5")),
         config: restored_config,
@@ -119,6 +121,30 @@ const DECODER: &[Name] = &[
     ("decoder.block.{}.layer.2.DenseReluDense.wi_1", "dec.blk.{}.ffn_up"),
     ("decoder.block.{}.layer.2.DenseReluDense.wo", "dec.blk.{}.ffn_down"),
     ("decoder.final_layer_norm", "dec.output_norm"),
+];
+
+const IN_ENCODER: &[&str] = &[
+    "token_embd.weight",
+    "enc.output_norm.weight",
+    "enc.blk.{}.attn_norm.weight",
+    "enc.blk.{}.attn_q.weight",
+    "enc.blk.{}.attn_k.weight",
+    "enc.blk.{}.attn_v.weight",
+    "enc.blk.{}.attn_o.weight",
+];
+
+const IN_DECODER: &[&str] = &[
+    "dec.output_norm.weight",
+    "dec.blk.{}.attn_norm.weight",
+    "dec.blk.{}.attn_q.weight",
+    "dec.blk.{}.attn_k.weight",
+    "dec.blk.{}.attn_v.weight",
+    "dec.blk.{}.attn_o.weight",
+    "dec.blk.{}.cross_attn_norm.weight",
+    "dec.blk.{}.cross_attn_q.weight",
+    "dec.blk.{}.cross_attn_k.weight",
+    "dec.blk.{}.cross_attn_v.weight",
+    "dec.blk.{}.cross_attn_o.weight",
 ];
 
 /// Whether there are gates, and how many positions if it is not the usual number.

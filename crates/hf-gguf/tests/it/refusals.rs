@@ -250,6 +250,104 @@ fn tensors_that_do_not_belong_are_refused() {
     }
 }
 
+/// Each tensor is needed, but for those that not every model has: every head, norms of OLMo, what T5 has in one layer only and biases.
+#[test]
+fn a_model_that_lacks_a_tensor_is_refused() {
+    const OPTIONAL: [&str; 8] = [
+        "lm_head",
+        "embed_out",
+        "token_type_embeddings",
+        "relative_attention_bias",
+        "bias",
+        "classifier",
+        "shared.",
+        "pooler",
+    ];
+    for entry in std::fs::read_dir(vectors().join("expected")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let name = name.strip_suffix(".json").unwrap();
+        let all = Changed::of(name).tables;
+        let mut n_refused = 0;
+        for tensor in all.iter().flatten() {
+            let mut folder = Changed::of(name);
+            folder.tables.iter_mut().for_each(|table| table.retain(|own| own.name != tensor.name));
+            match folder.convert() {
+                Ok(_) => {
+                    assert!(OPTIONAL.iter().any(|part| tensor.name.contains(part)), "{name} {}", tensor.name);
+                }
+                Err(error) => {
+                    assert!(
+                        matches!(error.code(), "hg-needed-tensor" | "hg-incomplete" | "hg-indexed-tensor"),
+                        "{error}"
+                    );
+                    n_refused += 1;
+                }
+            }
+        }
+        assert!(n_refused > 10, "{name} {n_refused}");
+    }
+}
+
+#[test]
+fn parts_of_a_model_that_are_missing_are_refused() {
+    let needed = |folder: Changed, name: &str| {
+        let error = folder.convert().unwrap_err();
+        assert_eq!(error.code(), "hg-needed-tensor");
+        assert!(error.to_string().contains(name), "{error}");
+    };
+    needed(llama().removed("layers.1."), "\"model.layers.1.input_layernorm.weight\"");
+    needed(llama().removed("mlp."), "\"model.layers.0.mlp.");
+    needed(llama().set("num_hidden_layers", json!(3)), "\"model.layers.2.input_layernorm.weight\"");
+    needed(
+        Changed::of("mixtral").removed("layers.1.block_sparse_moe.experts."),
+        "\"model.layers.1.block_sparse_moe.experts.0.w2.",
+    );
+    needed(Changed::of("qwen2moe").removed(".experts."), "\"model.layers.0.mlp.experts.0.down_proj.");
+    needed(
+        Changed::of("deepseek2-lite").removed(".mlp.experts."),
+        "\"model.layers.1.mlp.experts.0.down_proj.",
+    );
+    needed(Changed::of("t5").removed("decoder.block.1."), "\"decoder.block.1.layer.0.layer_norm.weight\"");
+}
+
+#[test]
+fn shapes_that_contradict_the_configuration_are_refused() {
+    let shaped = |part: &str, shape: &[u64]| {
+        llama().each(|tensor| {
+            if tensor.name.ends_with(part) {
+                tensor.shape = shape.into();
+            }
+        })
+    };
+    let cases = [
+        llama().set("num_attention_heads", json!(8)),
+        llama().set("num_key_value_heads", json!(1)),
+        llama().set("head_dim", json!(24)),
+        llama().set("intermediate_size", json!(97)),
+        shaped("0.mlp.gate_proj.weight", &[97, 48]),
+        shaped("0.mlp.up_proj.weight", &[48, 96]),
+        shaped("0.mlp.down_proj.weight", &[48, 20]),
+        shaped("0.self_attn.q_proj.weight", &[0, 48]),
+        shaped("0.self_attn.v_proj.weight", &[7, 48]),
+        shaped("0.self_attn.o_proj.weight", &[48, 20]),
+        shaped("lm_head.weight", &[7, 48]),
+        Changed::of("Qwen2-Mini-0.5B").each(|tensor| {
+            if tensor.name.ends_with("0.self_attn.k_proj.bias") {
+                tensor.shape = vec![3];
+            }
+        }),
+        Changed::of("gpt2").set("n_inner", json!(7)),
+        Changed::of("phi3-longrope").set("intermediate_size", json!(7)),
+        Changed::of("mpt").set("attn_config", json!({"kv_n_heads": 1})),
+        Changed::of("qwen3moe").set("moe_intermediate_size", json!(7)),
+        Changed::of("deepseek2-lite").set("intermediate_size", json!(7)),
+        Changed::of("t5").set("d_kv", json!(7)),
+    ];
+    for (idx, folder) in cases.into_iter().enumerate() {
+        assert_eq!(folder.code(), "hg-tensor-shape", "case {idx}");
+    }
+}
+
 #[test]
 fn quantized_tensors_have_to_fit_each_other() {
     let fp8 = || {
@@ -292,7 +390,7 @@ fn indexes_that_do_not_fit_are_refused() {
     let index = |map: Value| {
         llama().text("model.safetensors.index.json", &json!({"weight_map": map}).to_string()).code()
     };
-    assert_eq!(index(json!({})), "hg-no-tensors");
+    assert_eq!(index(json!({})), "hg-index");
     assert_eq!(index(json!([])), "hg-index");
     assert_eq!(index(json!({"a": 1})), "hg-index");
     for path in ["../model.safetensors", "/etc/passwd", "a/b.safetensors", "..", "", "a\\b", "a\0b"] {
@@ -304,6 +402,38 @@ fn indexes_that_do_not_fit_are_refused() {
     llama().tables[0].iter().for_each(|tensor| all[&tensor.name] = json!("model.safetensors"));
     assert_eq!(index(all), "hg-indexed-tensor");
     assert_eq!(llama().text("model.safetensors.index.json", "[").code(), "hg-json");
+    let found = |index: &[&str], files: &[&str]| {
+        let mut texts = Texts::new("x");
+        if !index.is_empty() {
+            let map: Value =
+                index.iter().enumerate().map(|(idx, file)| (idx.to_string(), json!(file))).collect();
+            texts.insert("model.safetensors.index.json", json!({"weight_map": map}).to_string().into_bytes());
+        }
+        match Parts::find(&texts, files.iter().copied()) {
+            Ok(parts) => format!("{} files", parts.files.len()),
+            Err(error) => format!("{} {error}", error.code()),
+        }
+    };
+    let all = [
+        "model-00001-of-00003.safetensors",
+        "model-00002-of-00003.safetensors",
+        "model-00003-of-00003.safetensors",
+    ];
+    assert_eq!(found(&[], &all), "3 files");
+    assert_eq!(
+        found(&[], &["model-00000-of-00002.safetensors", "model-00001-of-00002.safetensors"]),
+        "2 files"
+    );
+    for idx in 0..3 {
+        let others: Vec<&str> = all.iter().copied().filter(|name| *name != all[idx]).collect();
+        let without = found(&[], &others);
+        assert!(without.starts_with("hg-missing-file ") && without.contains(all[idx]), "{without}");
+        let without = found(&others, &all);
+        assert!(without.starts_with("hg-part-not-indexed ") && without.contains(all[idx]), "{without}");
+    }
+    assert_eq!(found(&all, &all), "3 files");
+    assert_eq!(found(&["model.safetensors"], &[&["model.safetensors"], &all[..]].concat()), "1 files");
+    assert!(found(&[], &["model-00001-of-18446744073709551615.safetensors"]).starts_with("hg-missing-file "));
     assert_eq!(Parts::find(&Texts::new("x"), ["readme.txt"]).unwrap_err().code(), "hg-no-tensors");
     let parts =
         Parts::find(&Texts::new("x"), ["pytorch_model-2.bin", "pytorch_model-1.bin", "model.onnx"]).unwrap();
@@ -344,8 +474,14 @@ fn models_on_which_the_reference_stops_are_converted() {
     assert_eq!((&norm.shape[..], norm.dtype), (&[4, 16][..], Dtype::F32));
 
     let decoder = Changed::of("t5").set("num_decoder_layers", json!(3));
-    let more = decoder.tensor("decoder.block.2.layer.0.SelfAttention.q.weight", Dtype::Bf16, &[48, 48]);
-    assert_eq!(notes(more).outputs().len(), 53);
+    let count = decoder.tables[0].len();
+    let third = decoder.tables[0].iter().filter(|tensor| tensor.name.starts_with("decoder.block.1."));
+    let third: Vec<SourceTensor> = third.cloned().collect();
+    let more = third.iter().fold(decoder, |folder, tensor| {
+        let name = tensor.name.replace("block.1.", "block.2.");
+        folder.tensor(&name, tensor.dtype, &tensor.shape)
+    });
+    assert_eq!(notes(more).outputs().len(), count + third.len());
 }
 
 /// Every value of every configuration replaced by others, and every shape and type by others: refused or converted, and nothing else.
