@@ -21,7 +21,7 @@ use crate::error::{CODE_FOREIGN_FORMAT, CODE_USAGE, Exit, Failure};
 use crate::input::{Format, Model, Rules, Source};
 use crate::output::ending::Ending;
 use crate::secrets::{Keys, KeysArgs, SignedBy};
-use crate::terminal::Console;
+use crate::terminal::{Console, escape};
 
 use self::values::Values;
 
@@ -213,7 +213,7 @@ impl Judge<'_> {
         if let Ok(sound) = &mut outcome
             && let Some(signature) = signature_beside(path)
         {
-            let (signature, path) = (signature.display(), path.display());
+            let (signature, path) = (signature.display(), escape::word(&path.to_string_lossy()));
             sound.warnings.push(format!(
                 "the signature {signature} was not checked: apr verify {path} --key KEY-OR-FILE"
             ));

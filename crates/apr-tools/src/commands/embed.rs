@@ -387,7 +387,8 @@ fn print(
     console.note(format_args!("{verb} {label}: the program `{name}` around a {} of {size}", project.model));
     if run == Run::Write {
         console.note(format_args!(
-            "next: cargo run --release --manifest-path {label}/Cargo.toml -- {}",
+            "next: cargo run --release --manifest-path {} -- {}",
+            escape::path_word(&folder.join("Cargo.toml")),
             Visible(&project.argument)
         ));
     }

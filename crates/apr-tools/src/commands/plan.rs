@@ -138,6 +138,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let tasks = plural(plan.tasks() as u64, "task");
     console
         .text(|out, _| writeln!(out, "{file}: job {}, {inputs} ({}), {tasks}", plan.job(), bytes(total)))?;
+    let file = escape::path_word(&args.output);
     console.note(format_args!("next: apr run-task {file} 0, or `all`; then apr finish {file}"));
     Ok(Exit::Success)
 }

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::remote;
 
+use crate::terminal::escape;
 impl<E: Located + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::of(&error)
@@ -78,7 +79,7 @@ impl Failure {
                  model: see `apr convert --set`",
             ),
             ErrorKind::InvalidEntry { key, .. } => {
-                self.help(format!("remove it with --unset {key}, or set it correctly"))
+                self.help(format!("remove it with --unset {}, or set it correctly", escape::word(key)))
             }
             ErrorKind::EntryType { key, expected, .. } => self.of_key(Some(key)).help(format!(
                 "set `{key}` to JSON of type {expected}, or --unset it first to make it a string"

@@ -48,6 +48,22 @@ pub(crate) fn path(path: &Path) -> String {
     escaped(&without_credentials(path.to_string_lossy()))
 }
 
+/// A text as a word of a shell's command line, in quotes.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// A text as a word of a command line that may be copied: in quotes where a shell would take it for more or less than a word.
+pub(crate) fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./,:@%+".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) { text.into() } else { quoted(text) }
+}
+
+/// A path as a word of a command line, for people to read.
+pub(crate) fn path_word(path: &Path) -> String {
+    escaped(&word(&without_credentials(path.to_string_lossy())))
+}
+
 /// A text; if it is a URL, without the user name and the password in it. No URL with these is read, and a message may be kept in a log.
 pub(crate) fn without_credentials(text: Cow<'_, str>) -> Cow<'_, str> {
     let Some((scheme, rest)) = text.split_once("://").filter(|_| is_url(&text)) else { return text };
@@ -93,6 +109,17 @@ mod tests {
     fn plain_text_is_unchanged() {
         assert_eq!(escaped("layer.0.w \\ \"x\""), "layer.0.w \\ \"x\"");
         assert_eq!(escaped(""), "");
+    }
+
+    #[test]
+    fn words_of_command_lines_are_one_word() {
+        for plain in ["llama-bpe", "a/b.gguf", "hf://org/name@main"] {
+            assert_eq!(word(plain), plain);
+        }
+        assert_eq!(word(""), "''");
+        assert_eq!(word("x; touch pwned"), "'x; touch pwned'");
+        assert_eq!(word("it's $(a)"), "'it'\\''s $(a)'");
+        assert_eq!(path_word(Path::new("a b/\u{1b}")), "'a b/\\u{1b}'");
     }
 
     #[test]

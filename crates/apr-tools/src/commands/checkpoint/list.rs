@@ -178,7 +178,7 @@ fn text(
     if matches!(view, View::State) && rows.iter().any(|row| row.state() == "not compared") {
         console.remark(format_args!(
             "to compare all files with their manifests: apr check {}",
-            escape::path(folder)
+            escape::path_word(folder)
         ));
     }
     Ok(())

@@ -139,12 +139,12 @@ impl Project {
             Shape::Lines => None,
         };
         let asked = service::request(core::slice::from_ref(&example), answer.line);
-        let example = if answer.line == Line::Text { quoted(&example) } else { example };
+        let example = if answer.line == Line::Text { escape::quoted(&example) } else { example };
         let mut filling =
             Filling { values: Values::default(), known, answer, loader: &loader, names: names.as_deref() };
         filling.project(name, shape, optimize, checkout, &example);
         filling.model(file);
-        filling.values.text("request", quoted(&asked));
+        filling.values.text("request", escape::quoted(&asked));
         filling.values.part("recorded", answered.is_some());
         let values = filling.values;
 
@@ -380,11 +380,6 @@ fn type_of(model: &AnyModel) -> String {
         AnyModel::MixtureOfExperts(_) => "MixtureOfExperts<LinearRegression>".to_owned(),
         model => model.name().to_owned(),
     }
-}
-
-/// A word of a shell's command line.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 fn uses_numbers(answer: Answer) -> bool {

@@ -310,7 +310,7 @@ impl Made<'_> {
         let output_type = restoration.output_type()?;
         let mut options = format!("--type {output_type}");
         if let Some(pre) = restoration.needs_pre() {
-            options += &format!(" --pre {}", escape::escaped(pre));
+            options += &format!(" --pre {}", escape::word(pre));
         }
         Some(options)
     }
@@ -382,6 +382,7 @@ fn print(made: &Made<'_>, console: &mut Console) -> Result<(), Failure> {
 #[derive(Serialize)]
 struct FolderReport<'a> {
     #[serde(flatten)]
+        let options = escape::escaped(options);
     file: Written<'a>,
     class: &'a str,
     tensors: u64,
