@@ -279,9 +279,12 @@ fn set_json(builder: &mut GgufBuilder, key: &str, kind: &str, json: &str) -> Res
         "bool" => target.numbers(|text| text.parse::<bool>().ok()),
         "f32" => target.numbers(|text| match bits(text) {
             Some(bits) => Some(f32::from_bits(u32::try_from(bits).ok()?)),
-            None => text.parse().ok(),
+            None => text.parse().ok().filter(|number: &f32| number.is_finite()),
         }),
-        "f64" => target.numbers(|text| bits(text).map(f64::from_bits).or_else(|| text.parse().ok())),
+        "f64" => target.numbers(|text| match bits(text) {
+            Some(bits) => Some(f64::from_bits(bits)),
+            None => text.parse().ok().filter(|number: &f64| number.is_finite()),
+        }),
         "string" if is_array => {
             let items = json::items(json).map_err(|_| target.mismatch())?;
             let texts: Option<Vec<_>> = items.into_iter().map(string).collect();
@@ -391,6 +394,19 @@ mod tests {
             entries.insert("demo.count".to_owned(), wrong.to_owned());
             let error = to_gguf(&entries, false, &mut GgufBuilder::new()).unwrap_err();
             assert_eq!(error.code(), "mo-entry-type");
+        }
+    }
+
+    #[test]
+    fn numbers_beyond_their_type_are_refused() {
+        for (kind, wrong, right) in
+            [("f32", "1e40", "1e38"), ("f64", "-1e400", "1e40"), ("f32[]", "[1,1e40]", "[1e38]")]
+        {
+            let entries =
+                |number| Entries::from([(OF_GGUF.to_owned(), format!("[[\"a\",\"{kind}\",{number}]]"))]);
+            to_gguf(&entries(right), false, &mut GgufBuilder::new()).unwrap();
+            let error = to_gguf(&entries(wrong), false, &mut GgufBuilder::new()).unwrap_err();
+            assert_eq!(error.code(), "mo-entry-type", "{kind}");
         }
     }
 
