@@ -313,7 +313,7 @@ fn differences(
         |name: &str| !name.starts_with(PROVENANCE) && (name != FILE_TYPE || output_type.is_some());
     let mut all = Vec::new();
     let new = conversion.keys();
-    for key in keys.iter().filter(|key| is_compared(&key.name) && !key.value.is_empty()).take(MAX) {
+    for key in keys.iter().filter(|key| is_compared(&key.name)).take(MAX) {
         match new.get(&key.name) {
             None => all.push(format!("{} is left out", key.name)),
             Some(value) if *value != key.value => all.push(format!("{} has another value", key.name)),
@@ -325,7 +325,7 @@ fn differences(
     }
     if all.is_empty() {
         let order = |keys: &Keys| {
-            let names = keys.iter().filter(|key| is_compared(&key.name) && !key.value.is_empty());
+            let names = keys.iter().filter(|key| is_compared(&key.name));
             names.map(|key| key.name.clone()).collect::<Vec<_>>()
         };
         if order(keys) != order(new) {
