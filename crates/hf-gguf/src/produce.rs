@@ -291,6 +291,7 @@ impl Piece {
             let from = input.stored_dtype();
             if from == to && shift == Shift::None {
                 out.copy_from_slice(raw);
+                flaws.add(Flaws { overflowed: 0, not_finite: numbers::not_finite(to, out) });
                 numbers::quiet(to, out);
                 continue;
             }

@@ -87,6 +87,24 @@ pub(super) fn beyond(dtype: Dtype, values: &[f32]) -> (u64, u64) {
     (beyond as u64, not_finite as u64)
 }
 
+/// How many floats are infinite or not a number, by the bits of their exponents.
+pub(super) fn not_finite(dtype: Dtype, bytes: &[u8]) -> u64 {
+    let halves = |exponent: u16| {
+        let halves = bytes.as_chunks().0.iter();
+        halves.filter(|half| u16::from_le_bytes(**half) & exponent == exponent).count()
+    };
+    let count = match dtype {
+        Dtype::F32 => {
+            let words = bytes.as_chunks().0.iter();
+            words.filter(|word| u32::from_le_bytes(**word) & 0x7f80_0000 == 0x7f80_0000).count()
+        }
+        Dtype::F16 => halves(0x7c00),
+        Dtype::Bf16 => halves(0x7f80),
+        _ => 0,
+    };
+    count as u64
+}
+
 /// Makes what is not a number quiet where the reference implementation does: in `BF16`.
 pub(super) fn quiet(dtype: Dtype, bytes: &mut [u8]) {
     if dtype == Dtype::Bf16 {
@@ -101,6 +119,8 @@ pub(super) fn quiet(dtype: Dtype, bytes: &mut [u8]) {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     #[test]
@@ -135,5 +155,11 @@ mod tests {
         assert_eq!(beyond(Dtype::F16, &values), (2, 2));
         assert_eq!(beyond(Dtype::Q8_0, &values), (1, 2));
         assert_eq!(beyond(Dtype::F32, &values[..4]), (0, 0));
+        let words: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        assert_eq!(not_finite(Dtype::F32, &words), 2);
+        let halves: Vec<u8> =
+            [0x7c00_u16, 0xfe00, 0x7bff].iter().flat_map(|half| half.to_le_bytes()).collect();
+        assert_eq!(not_finite(Dtype::F16, &halves), 2);
+        assert_eq!(not_finite(Dtype::Bf16, &[0x80, 0x7f, 0xff, 0x7f, 0x7f, 0x7f]), 2);
     }
 }
