@@ -262,7 +262,7 @@ def qwen2moe() -> Model:
     model = Model("qwen2moe", "qwen2moe", "qwen2_moe", "Qwen2MoeForCausalLM")
     model.dims(head_dim=False)
     if model.config["num_key_value_heads"] is None:
-        del model.config["num_key_value_heads"]
+        model.set(num_key_value_heads=model.kv)
     model.rope("yarn")
     model.set(shared_expert_intermediate_size=model.ffn)
     qwen_moe(model, True)
@@ -273,7 +273,7 @@ def qwen3moe() -> Model:
     model = Model("qwen3moe", "qwen3moe", "qwen3_moe", "Qwen3MoeForCausalLM")
     model.dims()
     if model.config["num_key_value_heads"] is None:
-        del model.config["num_key_value_heads"]
+        model.set(num_key_value_heads=model.kv)
     model.rope("yarn")
     qwen_moe(model, False)
     return model
