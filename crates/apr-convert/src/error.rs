@@ -63,12 +63,9 @@ located_error::errors! {
             "the tensor is quantized to {from} already, and would lose precision again as {to}"
             => "start from the 16-bit or 32-bit model; or accept the loss with --allow-requantize";
         /// A file of this type is of use only if it is known which columns matter, and nothing is known of this tensor.
-        NeedsImportance {
-            /// What the tensor would become.
-            to: Dtype,
-        } = "cv-needs-importance" (Usage),
-            "quantizing to {to} needs importance weights"
-            => "give the file of llama-imatrix with --imatrix, or take Q2_K";
+        NeedsImportance = "cv-needs-importance" (Usage),
+            "quantizing to Q2_K_S needs importance weights"
+            => "give the file of llama-imatrix with --imatrix, or take the type Q2_K";
         /// The file of importance has another number of weights for this tensor than the tensor has columns: it belongs to another
         /// model.
         ImportanceLength {

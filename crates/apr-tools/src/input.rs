@@ -314,6 +314,11 @@ fn opening_failure(error: model_file::Error, source: &Source, rules: &Rules) -> 
         Format::Gguf => {
             let failure = source.relabel(failure);
             match rules.is_strict() && failure.code().starts_with("gg-") && is_accepted() {
+                // Such a file cannot be written.
+                true if matches!(failure.code(), "gg-key-empty" | "gg-name-length" | "gg-rank") => failure.help(
+                    "other readers accept this file: if you trust it, repeat with --compat, or write its tensors to another \
+                     format with `apr convert --compat IN OUT.safetensors`",
+                ),
                 true => failure.help(
                     "other readers accept this file: if you trust it, repeat with --compat, or rewrite it with \
                      `apr convert --compat IN OUT`",

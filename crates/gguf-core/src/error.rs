@@ -227,7 +227,7 @@ located_error::errors! {
         /// The name of a tensor to be written has 1 to 63 bytes and no control characters.
         InvalidName = "gg-name" (Usage),
             "a tensor name has 1 to 63 bytes and no control characters"
-            => "give the tensor a shorter name";
+            => "give the tensor another name, of 63 bytes or less";
         /// A tensor was given more or fewer bytes than its shape needs.
         DataLength {
             /// Bytes needed.

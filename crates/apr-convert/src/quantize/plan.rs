@@ -348,7 +348,7 @@ impl<'a> Planner<'a> {
         let exempt = matches!(Role::of(spec.name), Role::Output | Role::TokenEmbedding);
         let in_small_file = self.options.target.file_type() == FileType::Q2_K_S && to == Dtype::Q2_K;
         if in_small_file && !exempt && weights.is_none() && self.rules == Rules::Reference {
-            return Err(ErrorKind::NeedsImportance { to }.into());
+            return Err(ErrorKind::NeedsImportance.into());
         }
         Ok(())
     }

@@ -6,14 +6,15 @@ use std::io;
 use std::path::Path;
 
 use located_error::{Located, io_error};
+use tensor_dtype::Dtype;
 
 use super::{
     CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_IO, CODE_NO_PREDICTION, CODE_NOT_CARRIED,
     Failure, Place,
 };
 use crate::remote;
-
 use crate::terminal::escape;
+
 impl<E: Located + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::of(&error)
@@ -78,6 +79,10 @@ impl Failure {
                 "a language model runs in llama.cpp, Ollama or LM Studio; of tensors that `apr train` wrote, metadata with `apr.model` name the \
                  model: see `apr convert --set`",
             ),
+            // Blocks become no other type than these two.
+            ErrorKind::NotRepresentable { to, element: Some(_), .. } if to.element() != Some(Dtype::F32) => {
+                self.help("--dequantize f32 keeps every value")
+            }
             ErrorKind::InvalidEntry { key, .. } => {
                 self.help(format!("remove it with --unset {}, or set it correctly", escape::word(key)))
             }

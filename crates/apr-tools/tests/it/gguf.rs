@@ -408,3 +408,18 @@ fn what_is_not_utf_8_differs() {
     assert!(ran.exit == 0 && ran.stderr.contains("1 name of tensors not UTF-8"), "{ran:?}");
     assert!(sandbox.run(&["tensors", "e.safetensors"]).stdout.contains(r"t\xff"));
 }
+
+#[test]
+fn a_file_that_gguf_cannot_hold_again_is_not_to_be_rewritten_as_gguf() {
+    let sandbox = Sandbox::empty();
+    for (name, rewritten) in [("name_64", false), ("key_empty", false), ("arr_nested", true)] {
+        let file = folder().join("parser").join(name).with_extension("gguf");
+        let file = file.to_str().unwrap();
+        let (exit, report) = sandbox.json(&["inspect", file]);
+        let help = report["error"]["help"].as_str().unwrap_or_default();
+        assert!(exit != 0 && help.contains("`apr convert --compat IN OUT"), "{report:#}");
+        assert_eq!(help.contains("IN OUT`"), rewritten, "{name}: {help}");
+        let out = if rewritten { "o.gguf" } else { "o.safetensors" };
+        assert_eq!(sandbox.run(&["convert", "--compat", file, out, "--force"]).exit, 0, "{name}");
+    }
+}

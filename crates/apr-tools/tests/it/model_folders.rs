@@ -139,3 +139,38 @@ fn what_has_no_way_back_is_refused_by_name() {
     assert_eq!(sandbox.run(&["export", "m.gguf", "--format", "gguf", "-o", "x", "--dtype", "f16"]).exit, 2);
     assert_eq!(sandbox.run(&["export", "m.gguf", "--format", "hf", "-o", "-"]).exit, 2);
 }
+
+#[test]
+fn a_file_that_makes_no_whole_folder_is_refused_as_a_file() {
+    let sandbox = Sandbox::with_models();
+    report(&sandbox, &["convert", "llama", "m.gguf"]);
+    report(&sandbox, &["convert", "m.gguf", "less.gguf", "--exclude", "blk.1.ffn_up.weight"]);
+    let (exit, report) = sandbox.json(&["export", "less.gguf", "--format", "hf", "-o", "none"]);
+    let error = &report["error"];
+    assert_eq!((exit, &error["code"]), (3, &json!("hg-needed-tensor")), "{report:#}");
+    assert_eq!(error["tensor"], json!("model.layers.1.mlp.up_proj.weight"));
+    assert!(error["help"].as_str().unwrap().contains("--format safetensors"), "{report:#}");
+}
+
+#[test]
+fn the_command_that_converts_back_is_one_that_a_shell_reads_as_it_is_meant() {
+    let sandbox = Sandbox::empty();
+    let source = vectors().join("Qwen2-Mini-0.5B");
+    report(&sandbox, &["convert", source.to_str().unwrap(), "a.gguf", "--pre", "qwen2", "-t", "f16"]);
+    report(&sandbox, &["convert", "a.gguf", "b.gguf", "--set", "tokenizer.ggml.pre=x; touch pwned"]);
+    let made = report(&sandbox, &["export", "b.gguf", "--format", "hf", "-o", "folder"]);
+    assert_eq!(made["options"], json!("--type f16 --pre 'x; touch pwned'"));
+    let ran = sandbox.run(&["export", "b.gguf", "--format", "hf", "-o", "other"]);
+    assert!(ran.stderr.contains("--type f16 --pre 'x; touch pwned' --no-provenance"), "{}", ran.stderr);
+}
+
+#[test]
+fn empty_texts_that_do_not_come_back_are_listed() {
+    let sandbox = Sandbox::with_models();
+    report(&sandbox, &["convert", "llama", "m.gguf", "--no-provenance"]);
+    report(&sandbox, &["convert", "m.gguf", "e.gguf", "--set", "general.name=", "--set", "general.author="]);
+    let made = report(&sandbox, &["export", "e.gguf", "--format", "hf", "-o", "folder"]);
+    let differences = made["differences"].to_string();
+    assert!(differences.contains("general.author is left out"), "{differences}");
+    assert!(differences.contains("general.name"), "{differences}");
+}

@@ -85,7 +85,7 @@ pub(super) fn run(request: &Request<'_>, console: &mut Console) -> Result<Exit, 
     let mut options = RestoreOptions::default();
     options.dtype = request.dtype.map(FolderType::dtype);
     let restoration = Restoration::new(&keys, &table, &values, &options);
-    let restoration = restoration.map_err(Failure::from).map_err(in_model)?;
+    let restoration = restoration.map_err(Failure::from).map_err(advised).map_err(in_model)?;
     let mut files = Vec::with_capacity(restoration.parts().len());
     for part in restoration.parts() {
         files.push(NewFile { part, layout: layout(part)? });
@@ -100,6 +100,24 @@ pub(super) fn run(request: &Request<'_>, console: &mut Console) -> Result<Exit, 
     };
     print(&Made { request, model: &model, folder: &folder, left_out: &left_out, flaws }, console)?;
     Ok(Exit::Success)
+}
+
+/// The failure, with advice about the GGUF file: that of most codes is about a folder, which this one is planned as.
+fn advised(failure: Failure) -> Failure {
+    const OF_FILES: [&str; 5] = [
+        "hg-key-missing",
+        "hg-key-value",
+        "hg-restore-architecture",
+        "hg-restore-factors",
+        "hg-stored-tensor",
+    ];
+    match failure.code() {
+        code if code.starts_with("hg-") && !OF_FILES.contains(&code) => failure.help(
+            "no folder can be made of the keys and tensors of this file, which `apr inspect` lists: take another file, or write \
+             the tensors alone with --format safetensors",
+        ),
+        _ => failure,
+    }
 }
 
 /// Refuses, before any work is done, a folder that could not be written in the end.
@@ -364,6 +382,7 @@ fn print(made: &Made<'_>, console: &mut Console) -> Result<(), Failure> {
         console.remark(format_args!("converted back: {more} more differences, which --json lists"));
     }
     if let Some(options) = &options {
+        let options = escape::escaped(options);
         console
             .remark(format_args!("converts back with: apr convert DIR OUT.gguf {options} --no-provenance"));
     }
@@ -382,7 +401,6 @@ fn print(made: &Made<'_>, console: &mut Console) -> Result<(), Failure> {
 #[derive(Serialize)]
 struct FolderReport<'a> {
     #[serde(flatten)]
-        let options = escape::escaped(options);
     file: Written<'a>,
     class: &'a str,
     tensors: u64,
