@@ -236,7 +236,7 @@ pub(crate) fn replace_head(file: &mut Replacement, head: &[u8]) -> Result<(), Fa
 }
 
 /// Where the new file goes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Output {
     pub(crate) destination: Destination,
     pub(crate) overwrite: Overwrite,

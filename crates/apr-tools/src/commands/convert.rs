@@ -234,6 +234,29 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
 }
 
 /// Writes the new file.
+/// Writes the GGUF file of a folder of a language model or an adapter, without options of its own; `None` if the input is none.
+///
+/// # Errors
+///
+/// Those of [`run`].
+pub(crate) fn model_folder(
+    input: &Path,
+    rules: &Rules,
+    output: &Output,
+    dequantize: Option<Dtype>,
+    console: &mut Console,
+) -> Result<Option<Exit>, Failure> {
+    let args = LanguageArgs::default();
+    let place = args.place(input)?;
+    if place.is_some() && dequantize.is_some() {
+        return Err(Failure::new(CODE_USAGE, "--dequantize is not for folders that become language models")
+            .in_file(input)
+            .help("`apr convert MODEL OUT.gguf --tensors-only` converts the tensors alone, and takes this option"));
+    }
+    let written = place.map(|place| language_model::run(&args, place, input, rules, output.clone(), console));
+    written.transpose()
+}
+
 ///
 /// # Errors
 ///

@@ -82,15 +82,23 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     let (path, folder) = file(&args.output, ending, args.write.run())?;
     let output = args.write.output(&path, console)?;
+    let rules = args.payload.apply(args.compat.rules());
+    let dequantize = args.dequantize.dtype();
+    if ending == "gguf"
+        && let Some(exit) = convert::model_folder(&args.input, &rules, &output, dequantize, console)?
+    {
+        folder.keep();
+        return Ok(exit);
+    }
     let target = TargetArgs { format: Some(format), ..TargetArgs::default() };
     let request = Request {
         input: &args.input,
-        rules: args.payload.apply(args.compat.rules()),
+        rules,
         target: Target::new(target, LayoutArgs::default(), &output.destination)?,
         output,
         layout: WriteOptions::default(),
         selection: &Selection::default(),
-        dequantize: args.dequantize.dtype(),
+        dequantize,
         renames: Vec::new(),
         metadata: MetadataEdit::default(),
         key: KeyOrPart::default(),

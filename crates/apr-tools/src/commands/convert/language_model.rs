@@ -26,7 +26,7 @@ use crate::terminal::Console;
 const MAX_METADATA: u64 = 1 << 20;
 
 /// Options of the conversion of a language model.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(
     next_help_heading = "Language models and adapters: a folder with config.json or adapter_config.json becomes GGUF"
 )]
