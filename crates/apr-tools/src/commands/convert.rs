@@ -212,6 +212,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let place = if target.is_gguf() { args.language.place(&args.input)? } else { None };
     if let Some(place) = place {
         args.refuse_of_tensors()?;
+        target.refuse_of_models()?;
         let rules = args.payload.apply(args.compat.rules());
         let output = args.write.output(&args.output, console)?;
         return language_model::run(&args.language, place, &args.input, &rules, output, console);
@@ -233,7 +234,6 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     rewrite(request, console)
 }
 
-/// Writes the new file.
 /// Writes the GGUF file of a folder of a language model or an adapter, without options of its own; `None` if the input is none.
 ///
 /// # Errors
@@ -257,6 +257,7 @@ pub(crate) fn model_folder(
     written.transpose()
 }
 
+/// Writes the new file.
 ///
 /// # Errors
 ///

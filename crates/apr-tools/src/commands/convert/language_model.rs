@@ -107,6 +107,12 @@ impl LanguageArgs {
             ("no-provenance", self.no_provenance),
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((name, _)) if self.tensors_only => {
+                let what = format!("--{name} and --tensors-only contradict each other");
+                Err(Failure::new(CODE_USAGE, what).help(format!(
+                    "--{name} is for the conversion of a language model: leave one of them out"
+                )))
+            }
             Some((name, _)) => {
                 let what = format!(
                     "--{name} is for folders with config.json or adapter_config.json that become GGUF"

@@ -106,6 +106,19 @@ impl Target {
         self.format == Some(Format::Gguf) || self.ending == Some(Ending::Gguf)
     }
 
+    /// Refuses options that no GGUF file has a use for.
+    ///
+    /// # Errors
+    ///
+    /// If one was given.
+    pub(super) fn refuse_of_models(&self) -> Result<(), Failure> {
+        match (self.compression, self.layout) {
+            (Some(_), _) => Err(useless("--compression", Format::Gguf)),
+            (_, Some(_)) => Err(useless("--layout", Format::Gguf)),
+            (None, None) => Ok(()),
+        }
+    }
+
     /// The format of the output: the one asked for, the one its name says, or that of the input. Only plain numbers become
     /// a model of version 1.
     ///
@@ -136,10 +149,7 @@ impl Target {
                 same => same,
             },
         });
-        let useless = |option: &str| {
-            let what = format!("{option} has no effect on {}", format.title());
-            Err(Failure::new(CODE_USAGE, what).help("leave the option out, or choose another --format"))
-        };
+        let useless = |option: &str| Err(useless(option, format));
         if self.wants_header_layout && format != Format::SafeTensors {
             return useless("--align or --header-room");
         }
@@ -160,4 +170,10 @@ impl Target {
         }
         Ok(format)
     }
+}
+
+/// Of an option that the format has no use for.
+fn useless(option: &str, format: Format) -> Failure {
+    let what = format!("{option} has no effect on {}", format.title());
+    Failure::new(CODE_USAGE, what).help("leave the option out, or choose another --format")
 }
