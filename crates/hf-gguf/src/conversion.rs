@@ -20,7 +20,7 @@ use crate::tensors::input::{Input, Inputs, Values};
 use crate::tensors::output::{Output, OutputType, ParameterCount};
 use crate::tensors::{Parts, SourceTensor};
 use crate::texts::Texts;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{self, Tokenizer};
 use crate::whole;
 
 /// The version of the blocks that `general.quantization_version` states.
@@ -64,7 +64,7 @@ pub struct Conversion {
     pub(crate) output_type: OutputType,
     pub(crate) parameters: ParameterCount,
     pub(crate) notes: Vec<&'static str>,
-    /// What is to be known about an adapter.
+    /// What is left out of a model or an adapter, or is not applied.
     pub(crate) remarks: Vec<&'static str>,
 }
 
@@ -124,6 +124,11 @@ impl Conversion {
         keys.append(tokenizer.keys);
         check_rows(&keys, &outputs)?;
         whole::check(architecture, &config, &keys, &outputs)?;
+        let has_factors = outputs.iter().any(|output| output.name.starts_with("rope_f"));
+        let scaling = keys.get(&format!("{}.rope.scaling.type", architecture.name));
+        let scaling = if has_factors || scaling.is_some() { None } else { rope.left_out() };
+        let template = tokenizer::left_out(texts).filter(|_| keys.get("tokenizer.chat_template").is_none());
+        let remarks = scaling.into_iter().chain(template).collect();
         Ok(Self {
             keys,
             outputs,
@@ -132,7 +137,7 @@ impl Conversion {
             output_type,
             parameters,
             notes: note.into_iter().chain(notes).collect(),
-            remarks: Vec::new(),
+            remarks,
         })
     }
 
@@ -178,7 +183,7 @@ impl Conversion {
         &self.notes
     }
 
-    /// What is left out of an adapter, or is not applied by programs that load it.
+    /// What is left out of a model or an adapter, or is not applied by programs that load it.
     #[must_use]
     pub fn remarks(&self) -> &[&'static str] {
         &self.remarks

@@ -82,6 +82,19 @@ impl Rope {
         self.full("rope_type").and_then(Json::as_str).unwrap_or_default()
     }
 
+    /// What is lost of a scaling that no key of the file says, if there is one.
+    pub(crate) fn left_out(&self) -> Option<&'static str> {
+        match (self.kind(), self.full("factor")) {
+            ("default" | "mrope", _) | ("", None) => None,
+            ("linear" | "yarn", None) => {
+                Some("the scaling of rotary embeddings in config.json has no factor, and is left out")
+            }
+            _ => Some(
+                "GGUF files have no keys for the scaling of rotary embeddings in config.json: it is left out",
+            ),
+        }
+    }
+
     /// The number of this name of the layers with full attention, or a default.
     fn number(&self, name: &str, default: f64) -> f64 {
         self.full(name).and_then(Json::as_f64).unwrap_or(default)

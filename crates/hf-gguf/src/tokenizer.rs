@@ -23,6 +23,7 @@ use self::base::{Base, Tokens};
 use self::file::TokenizerFile;
 pub(crate) use self::restore::restore;
 use self::settings::{CONFIG, object};
+pub(crate) use self::special::left_out;
 use self::special::{KINDS, SpecialTokens};
 use crate::config::Config;
 use crate::error::{Error, ErrorKind};

@@ -363,6 +363,16 @@ fn integer(json: &Json) -> Option<i64> {
     json.as_bool().map(i64::from).or_else(|| json.as_i64())
 }
 
+/// What is lost of the template of `tokenizer_config.json`, if it is none.
+pub(crate) fn left_out(texts: &Texts) -> Option<&'static str> {
+    let config = object(texts, CONFIG).ok()?;
+    let is_none =
+        matches!(config.get("chat_template"), Some(Json::Bool(_) | Json::Number(_) | Json::Object(_)));
+    is_none.then_some(
+        "chat_template of tokenizer_config.json is neither text nor a list of templates, and is left out",
+    )
+}
+
 /// The templates of `tokenizer_config.json`, else of files of their own.
 fn template(texts: &Texts, config: &Object) -> Result<Template, Error> {
     let jinja = "chat_template.jinja";
