@@ -160,7 +160,7 @@ impl Settings {
         let alpha = alpha
             .as_f64()
             .filter(|alpha| alpha.is_finite())
-            .ok_or_else(|| ErrorKind::value(FILE, "lora_alpha", "a number", alpha))?;
+            .ok_or_else(|| ErrorKind::value(FILE, "lora_alpha", "a finite number", alpha))?;
         let is_other = |name: &str, own: &str| get(name).is_some_and(|value| value.as_str() != Some(own));
         let first = get("init_lora_weights").and_then(Json::as_str).unwrap_or_default();
         let patterns = get("alpha_pattern").and_then(Json::as_object);

@@ -6,8 +6,10 @@ mod restore;
 mod yaml;
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+
+use located_error::Subject;
 
 use self::card::Card;
 use self::name::Names;
@@ -124,7 +126,10 @@ pub(crate) fn authorship(
     total: i64,
 ) -> Result<Keys, Error> {
     let metadata = match options.metadata {
-        Some(bytes) => object(METADATA, Json::from_bytes(METADATA, bytes)?)?,
+        Some(bytes) => match Json::from_bytes(METADATA, bytes).map_err(of_metadata)? {
+            Json::Object(metadata) => metadata,
+            other => return Err(wrong_metadata("", "an object", &other)),
+        },
         None => Object::default(),
     };
     let mut keys = Keys::new();
@@ -204,7 +209,7 @@ impl Authorship {
                 *value = match json {
                     Json::Null => None,
                     Json::String(text) => Some((**text).into()),
-                    other => return Err(ErrorKind::value(METADATA, &name, "a string", other)),
+                    other => return Err(wrong_metadata(&name, "a string", other)),
                 };
             }
         }
@@ -221,7 +226,7 @@ impl Authorship {
             if let Some(json) = metadata.get(name) {
                 let string = |item: &Json| {
                     let text = item.as_str().map(String::from);
-                    text.ok_or_else(|| ErrorKind::value(METADATA, name, "a list of strings", item))
+                    text.ok_or_else(|| wrong_metadata(name, "a list of strings", item))
                 };
                 *list = json_list(name, json)?.map(|items| items.iter().map(string).collect()).transpose()?;
             }
@@ -279,7 +284,10 @@ fn sampling(texts: &Texts, metadata: &Object, keys: &mut Keys) -> Result<(), Err
         let key = format!("general.sampling.{key}");
         let own = names.iter().find_map(|name| config.get(name)).map(|json| (GENERATION, json));
         let Some((file, json)) = metadata.get(&key).map(|json| (METADATA, json)).or(own) else { continue };
-        let wrong = |expected| Err(ErrorKind::value(file, &key, expected, json));
+        let wrong = |expected| match file {
+            METADATA => Err(wrong_metadata(&key, expected, json)),
+            _ => Err(ErrorKind::value(file, &key, expected, json)),
+        };
         let value: Value = match (kind, json) {
             (_, Json::Null) => continue,
             (Kind::Text, Json::String(text)) => (**text).into(),
@@ -298,6 +306,23 @@ fn sampling(texts: &Texts, metadata: &Object, keys: &mut Keys) -> Result<(), Err
     Ok(())
 }
 
+/// Of a file of the caller that is no JSON.
+fn of_metadata(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Limit { .. } => error,
+        kind => {
+            let kind = ErrorKind::Metadata { what: kind.to_string().into() };
+            error.offset().map_or_else(|| kind.clone().into(), |offset| Error::from(kind.clone()).at(offset))
+        }
+    }
+}
+
+/// Of a value of the caller.
+fn wrong_metadata(name: &str, expected: &str, found: &Json) -> Error {
+    let what = format!("{METADATA}: expected {expected}, found {}", found.shown()).into();
+    Error::from(ErrorKind::Metadata { what }).of(Subject::key(name))
+}
+
 fn object(file: &str, json: Json) -> Result<Object, Error> {
     match json {
         Json::Object(object) => Ok(object),
@@ -313,19 +338,19 @@ fn json_list<'j>(name: &str, json: &'j Json) -> Result<Option<&'j [Json]>, Error
             Err(ErrorKind::limit(METADATA, "entries in a list", MAX_ENTRIES))
         }
         Json::Array(items) => Ok(Some(items)),
-        other => Err(ErrorKind::value(METADATA, name, "a list", other)),
+        other => Err(wrong_metadata(name, "a list", other)),
     }
 }
 
 fn json_source(name: &str, json: &Json) -> Result<Source, Error> {
     if json.as_object().is_none() {
-        return Err(ErrorKind::value(METADATA, name, "a list of objects", json));
+        return Err(wrong_metadata(name, "a list of objects", json));
     }
     let mut source = Source::default();
     for (field, value) in SOURCE_FIELDS.iter().zip(&mut source) {
         if let Some(json) = json.get(field) {
             let text = json.as_str().map(String::from);
-            *value = Some(text.ok_or_else(|| ErrorKind::value(METADATA, name, "objects of strings", json))?);
+            *value = Some(text.ok_or_else(|| wrong_metadata(name, "objects of strings", json))?);
         }
     }
     Ok(source)

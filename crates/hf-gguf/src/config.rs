@@ -179,10 +179,7 @@ impl Config {
     /// Of a value of a wrong type, under the first of the names that is present.
     pub(crate) fn unexpected(&self, names: &[&str], expected: &'static str) -> Error {
         let name = names.iter().find(|name| self.has(name)).copied().unwrap_or_default();
-        let found = match self.values.get(name) {
-            Some(Json::Number(number)) => number.clone(),
-            other => other.map_or("nothing", Json::kind_name).into(),
-        };
+        let found = self.values.get(name).map_or("nothing", Json::shown).into();
         let kind = ErrorKind::ConfigValue { file: FILE.into(), expected, found };
         Error::from(kind).of(located_error::Subject::key(name))
     }

@@ -13,6 +13,8 @@ use crate::json::Json;
 /// Bytes that messages keep of a token.
 const MAX_TOKEN: usize = 256;
 
+/// A value of a file that the message names.
+const VALUE: &str = "compare the file with the one that the publisher of the model has, and fetch it again";
 const CONFIG: &str =
     "compare config.json with the one that the publisher of the model has, and fetch it again";
 const TOKENIZER: &str = "fetch all files of the tokenizer again, from one revision of the model";
@@ -60,7 +62,7 @@ located_error::errors! {
             found: Box<str>,
         } = "hg-config-value" (Invalid),
             "{file}: expected {expected}, found {found}"
-            => CONFIG;
+            => VALUE;
         /// The configuration lacks a value that the architecture needs and that has no default.
         ConfigMissing {
             /// The file.
@@ -69,7 +71,14 @@ located_error::errors! {
             names: Box<str>,
         } = "hg-config-missing" (Invalid),
             "{file} has no {names}"
-            => CONFIG;
+            => VALUE;
+        /// What the caller says about name, authors and sampling is not a JSON object of such keys.
+        Metadata {
+            /// What is wrong.
+            what: Box<str>,
+        } = "hg-metadata" (Usage),
+            "{what}"
+            => "correct the file of --metadata: a JSON object, {\"general.author\": \"NAME\"}";
         /// The class of the model is none of those that are converted.
         UnknownArchitecture {
             /// The class.
@@ -252,12 +261,14 @@ located_error::errors! {
         TokenId {
             /// The file.
             file: Box<str>,
+            /// The token; empty if it is not known.
+            token: Box<str>,
             /// The id.
             id: u64,
             /// The number of tokens.
             n_tokens: u64,
         } = "hg-token-id" (Invalid),
-            "{file}: a token has the id {id}, the model has {n_tokens}"
+            "{}: {} has the id {}, the model has {} tokens", file, Token(token), id, n_tokens
             => "tokens that were added after training need rows in the embedding and a vocab_size that counts them: fetch the tokenizer and the configuration of one revision";
         /// Two tokens have one id, or one token is named twice: which one counts would depend on the reader.
         TokenTwice {
@@ -378,6 +389,15 @@ located_error::errors! {
     }
 }
 
+/// A token, if it is known.
+struct Token<'t>(&'t str);
+
+impl fmt::Display for Token<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { f.write_str("a token") } else { write!(f, "the token {}", Quoted(self.0)) }
+    }
+}
+
 /// What comes after a message: the name that fits, if there is one.
 struct Suggestion<'s>(&'s str);
 
@@ -401,7 +421,12 @@ impl ErrorKind {
 
     /// Of an id that is not below the number of tokens.
     pub(crate) fn beyond(file: &str, id: u64, n_tokens: u64) -> Error {
-        Self::TokenId { file: file.into(), id, n_tokens }.into()
+        Self::beyond_of("", file, id, n_tokens)
+    }
+
+    /// Of the id of this token.
+    pub(crate) fn beyond_of(token: &str, file: &str, id: u64, n_tokens: u64) -> Error {
+        Self::TokenId { file: file.into(), token: cut(token, MAX_TOKEN).into(), id, n_tokens }.into()
     }
 
     /// Of too much of something.
@@ -421,7 +446,7 @@ impl ErrorKind {
 
     /// Of a value of a wrong type.
     pub(crate) fn value(file: &str, name: &str, expected: &'static str, found: &Json) -> Error {
-        let found = found.kind_name().into();
+        let found = found.shown().into();
         Error::from(Self::ConfigValue { file: file.into(), expected, found }).of(Subject::key(name))
     }
 }

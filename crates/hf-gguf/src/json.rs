@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use json_scan::{Check, Escape, Scanner, Writer};
+use located_error::cut;
 
 use crate::error::{Error, ErrorKind};
 
@@ -148,6 +149,15 @@ impl Json {
                 }
                 out.end_object();
             }
+        }
+    }
+
+    /// A number as it is spelled, or what else it is, for messages.
+    pub(crate) fn shown(&self) -> &str {
+        const MAX: usize = 64;
+        match self {
+            Self::Number(number) => cut(number, MAX),
+            other => other.kind_name(),
         }
     }
 

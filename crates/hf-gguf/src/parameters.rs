@@ -3,8 +3,6 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use located_error::Subject;
-
 use crate::config::{Config, missing};
 use crate::error::{Error, ErrorKind};
 use crate::json::Json;
@@ -280,10 +278,5 @@ pub(crate) fn number_u32(value: &Json, name: &str) -> Result<u32, Error> {
 
 /// Of a value of a wrong type within another.
 pub(crate) fn unexpected(value: &Json, name: &str, expected: &'static str) -> Error {
-    let found = match value {
-        Json::Number(number) => number.clone(),
-        other => other.kind_name().into(),
-    };
-    let kind = ErrorKind::ConfigValue { file: "config.json".into(), expected, found };
-    Error::from(kind).of(Subject::key(name))
+    ErrorKind::value("config.json", name, expected, value)
 }

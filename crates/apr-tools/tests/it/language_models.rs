@@ -221,9 +221,90 @@ fn names_and_metadata_of_the_caller_count_first() {
         text("apr.convert.options").as_deref(),
         Some("--type auto --metadata m.json --model-name Second")
     );
-    sandbox.write("m.json", br#"{"general.author": 7}"#);
-    let (exit, report) = sandbox.json(&["convert", "llama", "p.gguf", "--metadata", "m.json"]);
-    assert_eq!((exit, &report["error"]["code"]), (3, &json!("hg-config-value")), "{report:#}");
+    for (text, part) in [
+        (r#"{"general.author": 7}"#, "expected a string, found 7"),
+        ("[]", "expected an object, found an array"),
+        ("{", "the file of --metadata"),
+    ] {
+        sandbox.write("m.json", text.as_bytes());
+        let (exit, report) = sandbox.json(&["convert", "llama", "p.gguf", "--metadata", "m.json"]);
+        let error = &report["error"];
+        assert_eq!((exit, &error["code"]), (2, &json!("hg-metadata")), "{report:#}");
+        assert_eq!(error["file"], json!("m.json"), "{report:#}");
+        assert!(error["message"].as_str().unwrap().contains(part), "{report:#}");
+        assert!(!error["help"].as_str().unwrap().contains("config.json"), "{report:#}");
+    }
+}
+
+#[test]
+fn a_folder_without_some_of_its_parts_is_refused() {
+    let sandbox = Sandbox::with_models();
+    let path = sandbox.path("llama/config.json");
+    let config = fs::read_to_string(&path).unwrap();
+    fs::write(&path, config.replace("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3")).unwrap();
+    let (exit, report) = sandbox.json(&["convert", "llama", "o.gguf"]);
+    let error = &report["error"];
+    assert_eq!((exit, &error["code"]), (3, &json!("hg-needed-tensor")), "{report:#}");
+    assert_eq!(error["tensor"], json!("model.layers.2.input_layernorm.weight"), "{report:#}");
+    fs::write(&path, config).unwrap();
+    fs::rename(
+        sandbox.path("llama/model.safetensors"),
+        sandbox.path("llama/model-00001-of-00002.safetensors"),
+    )
+    .unwrap();
+    let (exit, report) = sandbox.json(&["convert", "llama", "o.gguf"]);
+    assert_eq!((exit, &report["error"]["code"]), (2, &json!("hg-missing-file")), "{report:#}");
+}
+
+#[test]
+fn options_that_a_language_model_has_no_use_for_are_refused_as_what_they_are() {
+    let sandbox = Sandbox::with_models();
+    let message = |args: &[&str]| {
+        let (exit, report) = sandbox.json(&[&["convert", "llama", "o.gguf"], args].concat());
+        assert_eq!((exit, &report["error"]["code"]), (2, &json!("cli-usage")), "{report:#}");
+        report["error"]["message"].as_str().unwrap().to_owned()
+    };
+    assert!(message(&["--compression", "zstd"]).contains("--compression has no effect on"));
+    assert!(message(&["--layout", "0.60"]).contains("--layout"));
+    assert!(message(&["--tensors-only", "--type", "f16"]).contains("--type and --tensors-only contradict"));
+}
+
+#[test]
+fn an_export_is_the_conversion() {
+    let sandbox = Sandbox::with_models();
+    converted(&sandbox, &["llama", "a.gguf"]);
+    let (exit, report) = sandbox.json(&["export", "llama", "--format", "gguf", "-o", "b.gguf"]);
+    assert_eq!(exit, 0, "{report:#}");
+    assert!(sandbox.read("a.gguf") == sandbox.read("b.gguf"));
+    let ran = sandbox.run(&["export", "llama", "--format", "gguf", "-o", "c.gguf", "--dequantize", "f16"]);
+    assert_eq!(ran.exit, 2);
+}
+
+#[test]
+fn what_of_the_configuration_is_left_out_is_told() {
+    let sandbox = Sandbox::with_models();
+    let path = sandbox.path("llama/config.json");
+    let config: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let remarks = |scaling: Value| {
+        let mut config = config.clone();
+        config["rope_scaling"] = scaling;
+        fs::write(&path, config.to_string()).unwrap();
+        converted(&sandbox, &["llama", "o.gguf", "--force"])["remarks"].to_string()
+    };
+    for none in
+        [json!(null), json!({"type": "linear", "factor": 2.0}), json!({"rope_type": "llama3", "factor": 8.0})]
+    {
+        assert_eq!(remarks(none), "[]");
+    }
+    assert!(remarks(json!({"type": "linear"})).contains("no factor"));
+    assert!(remarks(json!({"type": "dynamic", "factor": 2.0})).contains("no keys for the scaling"));
+    fs::write(&path, config.to_string()).unwrap();
+    let path = sandbox.path("llama/tokenizer_config.json");
+    let mut settings: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    settings["chat_template"] = json!(5);
+    fs::write(&path, settings.to_string()).unwrap();
+    let report = converted(&sandbox, &["llama", "o.gguf", "--force"]);
+    assert!(report["remarks"].to_string().contains("chat_template"), "{report:#}");
 }
 
 #[test]

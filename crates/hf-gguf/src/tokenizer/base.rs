@@ -186,14 +186,14 @@ impl<'t> Base<'t> {
             .map(|steps| steps.with(&self.added, &mut budget))
             .transpose()
             .map_err(undecoded)?;
-        let beyond = |id: u32| ErrorKind::beyond(FILE, id.into(), n_tokens as u64);
+        let beyond = |id: u32, token: &str| ErrorKind::beyond_of(token, FILE, id.into(), n_tokens as u64);
         for (id, token) in self.file.vocabulary.tokens() {
-            let slot = texts.get_mut(id as usize).ok_or_else(|| beyond(id))?;
+            let slot = texts.get_mut(id as usize).ok_or_else(|| beyond(id, token))?;
             *slot = Some(token.into());
             types[id as usize] = NORMAL;
         }
         for (id, content, flags) in self.added.tokens() {
-            let slot = texts.get_mut(id as usize).ok_or_else(|| beyond(id))?;
+            let slot = texts.get_mut(id as usize).ok_or_else(|| beyond(id, content))?;
             let mut token: String = content.into();
             if !flags.normalized {
                 // It is written as it is decoded again.

@@ -443,6 +443,20 @@ fn indexes_that_do_not_fit_are_refused() {
     );
 }
 
+#[test]
+fn messages_name_what_is_at_fault() {
+    let text = |folder: Changed| {
+        let error = folder.convert().unwrap_err();
+        (error.code(), error.to_string())
+    };
+    let (code, message) = text(Changed::of("llama3-bpe").text("tokenizer_config.json", "{}"));
+    assert_eq!(code, "hg-token-id");
+    assert!(message.contains(": the token \"<unk>\" has the id 483"), "{message}");
+    let (code, message) = text(llama().set("rms_norm_eps", json!({})));
+    assert_eq!(code, "hg-config-value");
+    assert!(message.contains("config.json: expected a number, found an object"), "{message}");
+}
+
 /// What `docs/hf-gguf.md` lists: sound models on which the reference implementation stops.
 #[test]
 fn models_on_which_the_reference_stops_are_converted() {

@@ -143,6 +143,14 @@ impl LanguageArgs {
         Ok(())
     }
 
+    /// The failure of a conversion, in the file of `--metadata` if it is at fault.
+    fn in_metadata(&self, failure: Failure) -> Failure {
+        match &self.metadata {
+            Some(path) if failure.code() == "hg-metadata" => failure.in_file(path),
+            _ => failure,
+        }
+    }
+
     /// The options that decide about the bytes, as they were given.
     fn options_text(&self, default_type: &str) -> String {
         let type_name = self.type_name.as_deref().unwrap_or(default_type);
@@ -194,7 +202,8 @@ pub(super) fn run(
     options.pre.clone_from(&args.pre);
     args.set_authorship(&mut options)?;
     let conversion = Conversion::new(&folder.texts, &folder.parts, &tables(&tensors)?, &options);
-    let conversion = conversion.map_err(Failure::from).map_err(in_folder)?;
+    let conversion =
+        conversion.map_err(Failure::from).map_err(|failure| args.in_metadata(failure)).map_err(in_folder)?;
     let importance = args.imatrix.as_deref().zip(importance.as_ref());
     let model = match &wanted {
         Wanted::Converted(_) => NewModel::converted(&conversion)?,

@@ -57,7 +57,8 @@ pub(super) fn run(
     args.set_authorship(&mut options)?;
     let conversion =
         Conversion::of_adapter(&folder.texts, &base, &folder.parts, &tables(&tensors)?, &options);
-    let conversion = conversion.map_err(Failure::from).map_err(in_folder)?;
+    let conversion =
+        conversion.map_err(Failure::from).map_err(|failure| args.in_metadata(failure)).map_err(in_folder)?;
     let model = NewModel::converted(&conversion)?;
     let job = Job {
         input,
