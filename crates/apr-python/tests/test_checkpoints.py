@@ -412,8 +412,8 @@ def test_what_cannot_be_saved_is_refused_and_leaves_nothing(tmp_path):
     ):
         with pytest.raises(error):
             checkpoints.save(1, model, **more)
-    with pytest.raises(TypeError, match="a list cannot be saved as a model"):
-        checkpoints.save(1, [np.ones(2)])
+    with pytest.raises(TypeError, match="a ndarray cannot be saved as a model"):
+        checkpoints.save(1, np.ones(2))
     assert not (tmp_path / "run").exists() or not list((tmp_path / "run").iterdir())
 
 

@@ -175,7 +175,7 @@ def test_trees_that_differ_are_refused_by_name(tmp_path):
         ({"a": jnp.ones((2, 3), jnp.int32), "b": tree["b"]}, r"`a` is float32\[2, 3\] in the checkpoint, int32\[2, 3\]"),
         ({"a": tree["a"], "b": [tree["b"][0], jnp.array(7)]}, "`b.1` has the type int in the checkpoint, ArrayImpl in the tree"),
         ({"a": tree["a"], "b": [tree["b"][0], 7.0]}, "`b.1` has the type int in the checkpoint, float in the tree"),
-        ({"a": tree["a"], "b": [0, 7]}, "`b.0` is a ndarray in the checkpoint, a int in the tree"),
+        ({"a": tree["a"], "b": [0, 7]}, "`b.0` has the type ndarray in the checkpoint, int in the tree"),
         ({"a": tree["a"], "c": tree["b"]}, "lacks c.0, c.1 and has also b.0, b.1"),
         ({"a": tree["a"]}, "lacks nothing and has also b.0, b.1"),
         ({"a": jax.random.key(1), "b": tree["b"]}, "`a` is a key of no generator in the checkpoint"),
@@ -303,3 +303,39 @@ def test_keras_models_that_differ_are_refused_by_name(tmp_path):
         checkpoints.load(1).load_into(keras.Sequential([keras.layers.Dense(2)]))
     with pytest.raises(ValueError, match="other/kernel"):
         checkpoints.load(1).load_into(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, name="other")]))
+
+
+WIDE = {"count": np.array([2**40 + 1]), "third": np.array([1 / 3])}
+
+
+def test_values_of_64_bits_keep_their_digits(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path)
+    checkpoints.save(1, {"stats": WIDE, "w": jnp.ones(1)}, {"m": {**WIDE, "w": jnp.ones(1)}})
+    loaded = checkpoints.load(1)
+    for found in (loaded.model, loaded.optimizer):
+        wide = {name.rpartition(".")[2]: value for name, value in found.items()}
+        assert isinstance(wide.pop("w"), jax.Array)
+        assert {name: (value.dtype, value.tolist()) for name, value in wide.items()} == {
+            name: (value.dtype, value.tolist()) for name, value in WIDE.items()
+        }
+    with pytest.raises(apr.safetensors.SafetensorError, match=r"`stats.count` is of type I64.*jax_enable_x64"):
+        _ = checkpoints.load(1, framework="jax").model
+    with jax.enable_x64(True):
+        assert checkpoints.load(1, framework="jax").model["stats.count"].tolist() == [2**40 + 1]
+
+
+def test_a_tree_of_numpy_is_no_checkpoint_of_jax(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path)
+    checkpoints.save(1, {"stats": WIDE})
+    loaded = checkpoints.load(1)
+    assert loaded.framework is None and all(isinstance(value, np.ndarray) for value in loaded.model.values())
+    assert loaded.model["stats.count"].tolist() == [2**40 + 1]
+    again = loaded.load_into({"stats": {name: np.zeros_like(value) for name, value in WIDE.items()}}).model
+    assert again["stats"]["count"].tolist() == [2**40 + 1]
+
+
+def test_tensors_of_torch_in_a_tree_are_not_those_of_jax(tmp_path):
+    torch = pytest.importorskip("torch")
+    for model in ({"m": {"w": torch.ones(1)}}, [torch.ones(1)]):
+        with pytest.raises(TypeError, match=r"not an array|cannot be saved as a model"):
+            apr.Checkpoints(tmp_path).save(1, model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ def stored(name: str, value: Any, copy: bool, keep: list[Any]) -> Any:
         return _torch.stored(name, value, copy, keep)
     if is_jax(value):
         value = whole(name, value)
+    if isinstance(value, (Mapping, list, tuple)):
+        raise TypeError(f"`{name}` is a {type(value).__name__}, not an array: give names and arrays of one level, such as {name}.weight")
     # Objects that are no arrays of numpy are for the native module to judge, by their buffers.
     return np.array(value, order="C") if copy or isinstance(value, np.generic) else value
 

@@ -82,11 +82,11 @@ class Checkpoint:
     def _convert(self) -> Convert | None:
         """What the caller asked for; None: tensors of the libraries that they were saved of."""
         framework, device = self._asked
-        framework = framework or _FRAMEWORKS.get(self.framework or "")
-        if framework is None and device in (None, "cpu"):
+        saved = _FRAMEWORKS.get(self.framework or "")
+        if framework is None and saved is None and device in (None, "cpu"):
             return None
         try:
-            return as_framework(framework or "np", device)
+            return as_framework(framework or saved or "np", device, or_numpy=framework is None)
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 f"the checkpoint is one of {self.framework}, and {error.name} is not installed: load it with framework='np'", name=error.name
@@ -94,7 +94,9 @@ class Checkpoint:
 
     @cached_property
     def model(self) -> dict[str, Any]:
-        """The tensors of the model by name, in the framework that wrote them or that `load` was asked for. They can be written to."""
+        """The tensors of the model by name, in the framework that wrote them or that `load` was asked for. They can be written to.
+
+        Of a checkpoint of JAX, tensors of 64 bits are arrays of numpy unless `jax_enable_x64` is set."""
         return self._files["model"].value(self._convert)
 
     @cached_property

@@ -112,8 +112,11 @@ def as_numpy(file: TensorFile, name: str) -> Any:
     return array_in(*file.place(name))
 
 
-def as_framework(framework: str, device: Any) -> Convert:
-    """Tensors of a framework on a device, in the words of `apr.safetensors.safe_open`; on the CPU torch's are on the memory of the file."""
+def as_framework(framework: str, device: Any, or_numpy: bool = False) -> Convert:
+    """Tensors of a framework on a device, in the words of `apr.safetensors.safe_open`; on the CPU torch's are on the memory of the file.
+
+    JAX makes 32 bits of 64 unless its `jax_enable_x64` is set. Such tensors are refused, or with `or_numpy` they are arrays of numpy.
+    """
     if framework in ("np", "numpy"):
         if device not in (None, "cpu"):
             raise SafetensorError(f"Device {device} is not supported for framework numpy")
@@ -122,15 +125,31 @@ def as_framework(framework: str, device: Any) -> Convert:
 
     def tensor(file: TensorFile, name: str) -> Any:
         data, dtype, shape, start, end = file.place(name)
+        if framework in _JAX and dtype in _WIDE and not _jax_is_wide():
+            if or_numpy:
+                return as_numpy(file, name)
+            raise SafetensorError(
+                f"`{name}` is of type {dtype}, of which JAX would lose digits: set jax_enable_x64, or load with framework='np'"
+            )
         return convert(memoryview(data)[start:end], dtype, shape)
 
     return tensor
 
 
+_JAX = ("jax", "flax")
+_WIDE = ("I64", "U64", "F64", "C128")
+
+
+def _jax_is_wide() -> bool:
+    import jax
+
+    return jax.dtypes.canonicalize_dtype(np.int64) == np.int64
+
+
 def _as_saved(data_type: str) -> Convert:
     """Tensors of the library that a type of a node names; numpy's if this process has not imported it."""
     module, framework = _LIBRARIES.get(data_type, ("", ""))
-    return as_framework(framework if module in sys.modules else "np", None)
+    return as_framework(framework if module in sys.modules else "np", None, or_numpy=True)
 
 
 class TensorFile:

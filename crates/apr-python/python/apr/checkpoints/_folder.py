@@ -155,7 +155,7 @@ class Checkpoints:
                 "metrics": {name: float(value) for name, value in (metrics or {}).items()},
                 "model_class": model_class or adapter.class_name(model),
                 "optimizer_class": optimizer_class or _states.class_name(optimizer),
-                "framework": adapter.NAME,
+                "framework": _states.framework_of(adapter, model, optimizer),
             }
             if asynchronous:
                 self._background.start(work)

@@ -32,10 +32,18 @@ def is_module(value: Any) -> bool:
 
 
 def is_tree(value: Any) -> bool:
-    """Whether it is more than a mapping from names to arrays of other libraries."""
+    """Whether it is more than a mapping from names to arrays of other libraries. Tensors of torch alone are for torch's own module."""
+    leaves = jax.tree_util.tree_leaves(value)
+    if not has_arrays(value) and any(map(_arrays.is_torch, leaves)):
+        return False
     if not isinstance(value, Mapping):
-        return bool(jax.tree_util.tree_leaves(value)) and not jax.tree_util.all_leaves([value])
+        return bool(leaves) and not jax.tree_util.all_leaves([value])
     return any(isinstance(item, jax.Array) or not jax.tree_util.all_leaves([item]) for item in value.values())
+
+
+def has_arrays(value: Any) -> bool:
+    """Whether arrays of JAX are in it. A tree may also be one of numpy's, of which JAX knows no more than how it is nested."""
+    return is_module(value) or any(isinstance(leaf, jax.Array) for leaf in jax.tree_util.tree_leaves(value))
 
 
 def class_name(model: Any) -> str:

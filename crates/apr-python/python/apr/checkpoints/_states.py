@@ -88,6 +88,13 @@ def adapter_of(model: Any) -> ModuleType:
     return _plain
 
 
+def framework_of(adapter: ModuleType, *states: Any) -> str:
+    """What a checkpoint says that it is of: nothing of trees whose arrays are numpy's, though JAX takes them apart."""
+    if adapter.NAME == "jax" and not any(map(adapter.has_arrays, states)):
+        return ""
+    return adapter.NAME
+
+
 def copies(ema: Any) -> dict[str, Any]:
     """Averaged weights by name: one copy under the empty name, or several objects under theirs."""
     if ema is None:
