@@ -223,7 +223,8 @@ def test_what_somebody_wrote_into_is_refused_by_name(tmp_path):
             with pytest.raises(SafetensorError) as caught:
                 checkpoints.load(3)
             assert path.name == "manifest.json" or caught.value.code == "sm-checksum-mismatch" and path.name in str(caught.value)
-            assert checkpoints.resume() is None
+            with pytest.warns(UserWarning, match=r"no checkpoint in .* can be loaded: step 3: Error while reading"):
+                assert checkpoints.resume() is None
         path.write_bytes(good)
     (tmp_path / "step_3" / "notes.txt").write_text("hello")
     with pytest.raises(SafetensorError, match=r"notes\.txt.* is not listed"):
@@ -647,3 +648,28 @@ def test_other_ranks_may_skip(tmp_path, two_ranks):
             assert "saved by 1 processes" in str(told[0].message)
 
     assert two_ranks(load) == [None, None]
+
+
+def test_resume_lists_again_while_what_it_found_vanishes(tmp_path, monkeypatch):
+    writer, reader = apr.Checkpoints(tmp_path, keep_last=1), apr.Checkpoints(tmp_path)
+    writer.save(1, {"w": np.ones(1)})
+    load, rounds = reader.load, []
+
+    def overtaken(step, **options):
+        # Another process saves a newer one, and removes the one that was listed.
+        if len(rounds) < 3:
+            rounds.append(step)
+            writer.save(step + 1, {"w": np.ones(1)})
+        return load(step, **options)
+
+    monkeypatch.setattr(reader, "load", overtaken)
+    found = reader.resume()
+    assert rounds == [1, 2, 3] and found.step == 4 and not found.skipped
+
+
+def test_an_empty_listing_counts_when_it_is_repeated(tmp_path, monkeypatch):
+    checkpoints = apr.Checkpoints(tmp_path)
+    checkpoints.save(1, {"w": np.ones(1)})
+    listings = iter([[], [1]])
+    monkeypatch.setattr(checkpoints, "steps", lambda: next(listings))
+    assert checkpoints.resume().step == 1

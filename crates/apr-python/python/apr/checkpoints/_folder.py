@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _NO_METRIC = "sm-no-metric"
+
+# How often `resume` looks for checkpoints while all that it found vanish.
+_MOST_LISTINGS = 1_000
 
 
 class Checkpoints:
@@ -206,16 +210,31 @@ class Checkpoints:
     def resume(
         self, *, require_manifest: bool = True, framework: str | None = None, device: Any = None
     ) -> Checkpoint | None:
-        """The newest checkpoint that `load` accepts; None if there is none. Newer ones that were refused are in its `skipped`."""
+        """The newest checkpoint that `load` accepts; None if there is none. Newer ones that were refused are in its `skipped`.
+
+        Warns where there are checkpoints and none is accepted, with the reasons: a training that began anew would have lost them.
+        """
         skipped: dict[int, str] = {}
-        for step in reversed(self.steps()):
-            try:
-                checkpoint = self.load(step, require_manifest=require_manifest, framework=framework, device=device)
-            except (SafetensorError, OSError) as error:
-                skipped[step] = str(error)
-                continue
-            checkpoint.skipped.update(skipped)
-            return checkpoint
+        for _ in range(_MOST_LISTINGS):
+            # A folder that changes while it is listed may show neither what came nor what went.
+            steps = self.steps() or self.steps()
+            skipped = {}
+            for step in reversed(steps):
+                try:
+                    checkpoint = self.load(step, require_manifest=require_manifest, framework=framework, device=device)
+                except (SafetensorError, OSError) as error:
+                    skipped[step] = str(error)
+                    continue
+                checkpoint.skipped.update(skipped)
+                return checkpoint
+            # Another process may have saved newer ones and removed all of these meanwhile.
+            left = set(self.steps())
+            if left <= set(steps) and bool(left) == bool(steps):
+                skipped = {step: why for step, why in skipped.items() if step in left}
+                break
+        if skipped:
+            reasons = "; ".join(f"step {step}: {why}" for step, why in skipped.items())
+            warnings.warn(f"no checkpoint in {self.folder} can be loaded: {reasons}", stacklevel=2)
         return None
 
     def keep_last(self, count: int) -> list[int]:
