@@ -796,3 +796,16 @@ class TestCapture:
         assert [call["output"]["x"].tolist() for call in captured["0"]] == [[2.0, 2.0]] * 3
         captured.save_file(tmp_path / "a.safetensors")
         assert structures.load_file(tmp_path / "a.safetensors")["0"][0]["kwargs"]["mask"].tolist() == [1.0]
+
+
+def test_arrays_of_other_libraries_in_a_model_are_read(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path)
+    model = {"w": torch.ones(1), "mean": np.arange(3.0), "epoch": 3}
+    checkpoints.save(1, model, ema=model)
+    loaded = checkpoints.load(1)
+    for found in (loaded.model, loaded.ema):
+        assert found.keys() == {"w", "mean"} and isinstance(found["w"], torch.Tensor) and isinstance(found["mean"], np.ndarray)
+        assert found["mean"].tolist() == [0, 1, 2]
+    as_numpy = checkpoints.load(1, framework="np").model
+    assert all(isinstance(value, np.ndarray) for value in as_numpy.values()) and as_numpy.keys() == {"w", "mean"}
+    assert loaded.load_into(model).model["epoch"] == 3

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from apr._native import SafetensorError
 
-from . import _random, _states
+from . import _arrays, _random, _states
 from ._files import Convert, TensorFile, as_framework
 from ._ranks import ranks
 
@@ -96,8 +96,9 @@ class Checkpoint:
     def model(self) -> dict[str, Any]:
         """The tensors of the model by name, in the framework that wrote them or that `load` was asked for. They can be written to.
 
-        Of a checkpoint of JAX, tensors of 64 bits are arrays of numpy unless `jax_enable_x64` is set."""
-        return self._files["model"].value(self._convert)
+        Arrays of other libraries that were in it are there, too.         Of a checkpoint of JAX, tensors of 64 bits are arrays of numpy unless
+        `jax_enable_x64` is set."""
+        return self._files["model"].value(self._convert) | self._arrays_beside("model")
 
     @cached_property
     def optimizer(self) -> Any:
@@ -108,13 +109,21 @@ class Checkpoint:
     @cached_property
     def ema(self) -> Any:
         """Averaged weights, None if there are none: by name, or of several copies by their names."""
-        found = {name.removeprefix("ema").removeprefix("."): file.value(self._convert) for name, file in self._ema().items()}
+        found = {}
+        for name, file in self._ema().items():
+            value = file.value(self._convert)
+            found[name.removeprefix("ema").removeprefix(".")] = value if file.is_structure else value | self._arrays_beside(name)
         return found.get("", found or None)
 
     @property
     def extra(self) -> Any:
         """What was saved as `extra`."""
         return self._training(self._convert).get("extra")
+
+    def _arrays_beside(self, part: str) -> dict[str, Any]:
+        """Arrays of a model that its file cannot hold, for they are of another library than its tensors."""
+        notes = self._training(self._convert).get(part) or {}
+        return {name: value for name, value in notes.get("values", {}).items() if _arrays.is_array(value)}
 
     def _ema(self) -> dict[str, TensorFile]:
         return {name: file for name, file in self._files.items() if name == "ema" or name.startswith("ema.")}
