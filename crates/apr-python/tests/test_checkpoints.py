@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import gc
 import hashlib
 import json
@@ -673,3 +674,50 @@ def test_an_empty_listing_counts_when_it_is_repeated(tmp_path, monkeypatch):
     listings = iter([[], [1]])
     monkeypatch.setattr(checkpoints, "steps", lambda: next(listings))
     assert checkpoints.resume().step == 1
+
+
+def test_containers_come_back_as_what_they_were(tmp_path):
+    made = {
+        "order": collections.OrderedDict([("b", 1), ("a", collections.Counter("aab"))]),
+        "lists": [collections.defaultdict(list, x=[1]), (collections.deque([1], maxlen=2), {"n": None})],
+    }
+    checkpoints = apr.Checkpoints(tmp_path)
+    checkpoints.save(1, {"w": np.ones(1)}, {"m": np.ones(1), **made}, scheduler=made, extra=made)
+    loaded = checkpoints.load(1)
+    optimizer = loaded.optimizer
+    assert optimizer.pop("m").tolist() == [1]
+    for found in (loaded.extra, optimizer, loaded.load_into({"w": np.ones(1)}, scheduler=made).scheduler):
+        assert repr(found) == repr(made)
+
+
+def test_objects_in_containers_leave_these_as_they_are(tmp_path):
+    class Counted:
+        def __init__(self, count: int) -> None:
+            self.count = count
+
+        def state_dict(self) -> dict:
+            return {"count": self.count}
+
+        def load_state_dict(self, state: dict) -> None:
+            self.count = state["count"]
+
+    checkpoints = apr.Checkpoints(tmp_path)
+    checkpoints.save(1, {"w": np.ones(1)}, scheduler=collections.OrderedDict(b=Counted(7), a=[1]))
+    fresh = collections.OrderedDict(b=Counted(0), a=[1])
+    checkpoints.load(1).load_into({"w": np.ones(1)}, scheduler=fresh)
+    assert fresh["b"].count == 7
+
+
+def test_data_without_an_end_are_refused(tmp_path):
+    endless: list = []
+    endless.append({"again": endless})
+    deep: list = []
+    for _ in range(3_000):
+        deep = [deep]
+    checkpoints = apr.Checkpoints(tmp_path)
+    for data in (endless, deep):
+        for given in ({"extra": data}, {"optimizer": {"m": data}}, {"scheduler": data}, {"loader": data}):
+            with pytest.raises(apr.structures.StructureError) as caught:
+                checkpoints.save(1, {"w": np.ones(1)}, **given)
+            assert caught.value.code == "ss-depth", given.keys()
+    assert checkpoints.steps() == []

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import collections
+import copy
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
+from apr.structures._walk import MAX_DEPTH
+
 from . import _plain
+
+# Dictionaries that structures keep as what they are.
+_DICTS = (dict, collections.OrderedDict, collections.Counter, collections.defaultdict)
 
 _PROTOCOLS = (("state_dict", "load_state_dict"), ("get_state", "set_state"))
 
@@ -21,7 +28,7 @@ def methods_of(value: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]] | N
     return None
 
 
-def state_of(value: Any, special: Callable[[Any], Any] = lambda _: None) -> Any:
+def state_of(value: Any, special: Callable[[Any], Any] = lambda _: None, depth: int = 0) -> Any:
     """The state of an object, or of each object in mappings, lists and tuples; plain data is its own."""
     found = special(value)
     if found is not None:
@@ -29,10 +36,21 @@ def state_of(value: Any, special: Callable[[Any], Any] = lambda _: None) -> Any:
     methods = methods_of(value)
     if methods is not None:
         return methods[0]()
+    if depth > MAX_DEPTH:
+        # What is nested so deeply, or within itself, cannot be saved: the writer refuses it and says where it is.
+        return value
     if isinstance(value, Mapping):
-        return {key: state_of(item, special) for key, item in value.items()}
+        items = {key: state_of(item, special, depth + 1) for key, item in value.items()}
+        if type(value) not in _DICTS:
+            return items
+        if all(item is value[key] for key, item in items.items()):
+            return value
+        # The kind of dictionary, its order and what makes its missing values stay.
+        changed = copy.copy(value)
+        changed.update(items)  # type: ignore[attr-defined]
+        return changed
     if type(value) in (list, tuple):
-        return type(value)(state_of(item, special) for item in value)
+        return type(value)(state_of(item, special, depth + 1) for item in value)
     return value
 
 
@@ -57,13 +75,15 @@ def load_state(target: Any, state: Any, special: Callable[[Any, Any], bool] = la
     raise ValueError(f"{type(target).__name__} does not have the entries that were saved")
 
 
-def leaves(value: Any) -> Iterator[Any]:
+def leaves(value: Any, depth: int = 0) -> Iterator[Any]:
     """The objects in mappings, lists and tuples."""
+    if depth > MAX_DEPTH:
+        return
     if methods_of(value) is None and isinstance(value, Mapping):
         value = tuple(value.values())
     if type(value) in (list, tuple):
         for item in value:
-            yield from leaves(item)
+            yield from leaves(item, depth + 1)
     else:
         yield value
 
