@@ -156,7 +156,7 @@ impl CheckpointFolder {
     }
 }
 
-/// A numpy array on the bytes of a tensor file, from `start` to `end`, which it keeps; packed types are unpacked into one of its own.
+/// A numpy array on the bytes of a tensor file, from `start` to `end`, which it holds; packed types are unpacked into one of its own.
 #[pyfunction]
 #[pyo3(signature = (data, dtype, shape, start, end))]
 pub(crate) fn array_in<'py>(
@@ -170,7 +170,8 @@ pub(crate) fn array_in<'py>(
     let unknown = || PyValueError::new_err(format!("no element type {dtype}"));
     let dtype = st_core::Dtype::from_name(dtype).ok_or_else(unknown)?;
     if !is_packed(dtype) {
-        return Numpy::get(py)?.view(dtype, &shape, data, start);
+        let numpy = Numpy::get(py)?;
+        return numpy.view(dtype, &shape, &numpy.held(data)?, start);
     }
     let buffer = Buffer::of(data, Wanted::Bytes)?;
     let range = usize::try_from(start)?..usize::try_from(end)?;

@@ -17,6 +17,7 @@ pub(crate) struct Numpy {
     ndarray: Py<PyAny>,
     array: Py<PyAny>,
     asarray: Py<PyAny>,
+    frombuffer: Py<PyAny>,
     empty: Py<PyAny>,
     /// By the number of the variant; `ml_dtypes` is imported for the first tensor that needs it.
     dtypes: [PyOnceLock<Py<PyAny>>; Dtype::ALL.len()],
@@ -32,6 +33,7 @@ impl Numpy {
                 ndarray: function("ndarray")?,
                 array: function("array")?,
                 asarray: function("asarray")?,
+                frombuffer: function("frombuffer")?,
                 empty: function("empty")?,
                 dtypes: [const { PyOnceLock::new() }; Dtype::ALL.len()],
             })
@@ -66,7 +68,16 @@ impl Numpy {
         Ok(found.bind(py))
     }
 
-    /// An array of this type and shape on the memory of `buffer`, from byte `offset`; it keeps `buffer` alive.
+    /// The bytes of an object that is not ours alone, as an array. While there are views of it, the object can neither free nor
+    /// resize them: numpy keeps what `ndarray` is given alive, but gives its buffer back at once, so that a view of the object
+    /// itself would outlive `bytearray.clear` or `mmap.close`.
+    pub(crate) fn held<'py>(&self, owner: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = owner.py();
+        self.frombuffer.bind(py).call1((owner, self.dtype(py, Dtype::U8)?))
+    }
+
+    /// An array of this type and shape on the memory of `buffer`, from byte `offset`; it keeps `buffer` alive. A buffer of the
+    /// caller's is to be [held](Self::held) first.
     pub(crate) fn view<'py>(
         &self,
         dtype: Dtype,

@@ -721,3 +721,14 @@ def test_data_without_an_end_are_refused(tmp_path):
                 checkpoints.save(1, {"w": np.ones(1)}, **given)
             assert caught.value.code == "ss-depth", given.keys()
     assert checkpoints.steps() == []
+
+
+def test_arrays_of_a_checkpoint_hold_its_memory(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path)
+    checkpoints.save(1, {"w": np.ones(1_000)})
+    owned = array = checkpoints.load(1).model["w"]
+    while isinstance(owned, np.ndarray):
+        owned = owned.base
+    with pytest.raises(BufferError):
+        owned.obj.clear()
+    assert array.sum() == 1_000

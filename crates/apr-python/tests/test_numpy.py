@@ -439,3 +439,41 @@ def test_many_files_can_be_held_open():
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert int(run.stdout) == 1500
+
+
+@pytest.mark.parametrize("writable", [False, True])
+def test_arrays_hold_the_memory_that_they_show(writable, tmp_path):
+    data = bytearray(save({"w": np.ones(2_000), "e": np.ones((0, 3)), "p": np.ones(4, ml_dtypes.float4_e2m1fn)}))
+    (tmp_path / "f").write_bytes(data)
+    with open(tmp_path / "f", "rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    for owner, release in ((data, data.clear), (mapped, mapped.close)):
+        arrays = load(owner, writable=writable)
+        assert arrays["w"].flags.writeable == writable
+        if writable:
+            release()
+        else:
+            with pytest.raises(BufferError):
+                release()
+        assert arrays["w"].sum() == 2_000
+        if writable:
+            with pytest.raises((BufferError, AttributeError)):
+                owned = arrays["w"]
+                while isinstance(owned, np.ndarray):
+                    owned = owned.base
+                owned.obj.clear()
+            continue
+        del arrays
+        release()
+
+
+def test_a_memoryview_may_be_released_before_its_arrays():
+    data = bytearray(save({"w": np.ones(2_000)}))
+    view = memoryview(data)
+    array = load(view)["w"]
+    view.release()
+    with pytest.raises(BufferError):
+        data.clear()
+    assert array.sum() == 2_000
+    del array
+    data.clear()

@@ -671,3 +671,12 @@ def test_a_layer_that_fails_leaves_no_hooks():
     with pytest.raises(ArithmeticError), capture(model, "a") as captured:
         model(1)
     assert not model.inner["a"].before and captured["a"] == [{"args": (1,), "kwargs": {}}]
+
+
+def test_arrays_hold_the_memory_that_was_loaded():
+    for made in (bytearray, memoryview):
+        owner = bytearray(save({"w": np.ones(1_000)}))
+        array = load(made(owner) if made is memoryview else owner)["w"]
+        with pytest.raises(BufferError):
+            owner.clear()
+        assert array.sum() == 1_000

@@ -69,7 +69,8 @@ def load(data: Buffer, *, writable: bool = False) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file in memory, in file order.
 
     Args:
-        data: anything with contiguous bytes: bytes, bytearray, memoryview, mmap. The arrays are read-only views of it.
+        data: anything with contiguous bytes: bytes, bytearray, memoryview, mmap. The arrays are read-only views of it. While there
+            are some, it can be neither resized nor closed (`BufferError`).
         writable: the arrays can be written to: they are views of one copy of all of `data`.
 
     Raises:

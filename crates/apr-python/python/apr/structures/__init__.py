@@ -212,7 +212,7 @@ def load(
     # Sound or refused, before anything else is made of it.
     arrays = _numpy_files.load(data)
     header_len = int.from_bytes(data[:8], "little")
-    schema = schema_of(json.loads(data[8 : 8 + header_len]).get("__metadata__"), max_nodes)
+    schema = schema_of(json.loads(bytes(data[8 : 8 + header_len])).get("__metadata__"), max_nodes)
     adapter = _ADAPTERS[framework]
     if adapter == "numpy":
         tensors = arrays
