@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyOSError};
+use pyo3::exceptions::{PyException, PyFileExistsError, PyOSError};
 use pyo3::prelude::*;
 use st_core::Subject;
 
@@ -14,6 +14,9 @@ use crate::range_file::raised_by_source;
 
 /// The number by which C knows that there is no such file.
 const ENOENT: i32 = 2;
+
+/// The number by which C knows that there is such a file.
+const EEXIST: i32 = 17;
 
 create_exception!(
     apr._native,
@@ -29,6 +32,22 @@ pub(crate) fn refused(text: impl Into<String>) -> PyErr {
     SafetensorError::new_err(text.into())
 }
 
+/// The same of a tensor, with the code of the library that has one for it.
+pub(crate) fn refused_tensor(code: Option<&str>, text: &str, tensor: &str) -> PyErr {
+    Python::attach(|py| with_place(py, text, code, None, Some(tensor)))
+}
+
+/// A tensor that a file does not have.
+pub(crate) fn no_tensor(name: &str) -> PyErr {
+    refused_tensor(Some("st-not-found"), &format!("File does not contain tensor {name}"), name)
+}
+
+/// What every [`SafetensorError`] has, also one that Python makes.
+pub(crate) fn set_defaults(py: Python<'_>) -> PyResult<()> {
+    let class = py.get_type::<SafetensorError>();
+    ["code", "offset", "tensor"].into_iter().try_for_each(|name| class.setattr(name, py.None()))
+}
+
 /// An error of the format, as `prefix: wording of the official package (details)`.
 pub(crate) fn of_format(py: Python<'_>, prefix: &str, error: &st_core::Error) -> PyErr {
     let own = error.to_string();
@@ -40,7 +59,7 @@ pub(crate) fn of_format(py: Python<'_>, prefix: &str, error: &st_core::Error) ->
     with_place(
         py,
         &format!("{prefix}: {wording}"),
-        error.code(),
+        Some(error.code()),
         error.offset(),
         error.subject().map(Subject::name),
     )
@@ -58,7 +77,7 @@ pub(crate) fn of_content(py: Python<'_>, prefix: &str, error: &st_core::Error, f
         Refused::Memory(_) => "this".to_owned(),
     };
     let text = format!("{prefix}: {wording}: {subject} {named}");
-    with_place(py, &text, error.code(), error.offset(), error.subject().map(Subject::name))
+    with_place(py, &text, Some(error.code()), error.offset(), error.subject().map(Subject::name))
 }
 
 /// An error of a file: what Python raised while it was read, or an `AprError` of the network. The system's become `OSError`s, a missing file is named as the official package does.
@@ -76,8 +95,10 @@ pub(crate) fn of_file(py: Python<'_>, prefix: &str, error: &st_mmap::Error) -> P
     match error.io_error() {
         Some(cause) => of_system(py, cause, text, error.path()),
         None => match error.kind() {
-            st_mmap::ErrorKind::File(_) => PyOSError::new_err(text),
-            _ => with_place(py, &text, error.code(), error.offset(), error.subject().map(Subject::name)),
+            st_mmap::ErrorKind::File(file) => of_folder(py, file, text),
+            _ => {
+                with_place(py, &text, Some(error.code()), error.offset(), error.subject().map(Subject::name))
+            }
         },
     }
 }
@@ -105,7 +126,28 @@ pub(crate) fn of_system(py: Python<'_>, cause: &io::Error, text: String, path: O
     }
 }
 
-fn with_place(py: Python<'_>, text: &str, code: &str, offset: Option<u64>, tensor: Option<&str>) -> PyErr {
+/// What is in the way in a file system without that the system said so, with the code of the library beside the class.
+fn of_folder(py: Python<'_>, error: &durable_file::Error, text: String) -> PyErr {
+    let raised = match error.kind() {
+        durable_file::ErrorKind::Exists => PyFileExistsError::new_err((
+            EEXIST,
+            format!("File exists ({text})"),
+            error.path().as_os_str().to_owned(),
+        )),
+        _ => PyOSError::new_err(text),
+    };
+    // An exception of Python takes attributes: setting one can only fail for want of memory.
+    let _ = raised.value(py).setattr("code", error.code());
+    raised
+}
+
+fn with_place(
+    py: Python<'_>,
+    text: &str,
+    code: Option<&str>,
+    offset: Option<u64>,
+    tensor: Option<&str>,
+) -> PyErr {
     let error = SafetensorError::new_err(text.to_owned());
     let value = error.value(py);
     // Attributes of an exception of our own: setting them can only fail for want of memory.

@@ -96,6 +96,7 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::error::set_defaults(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

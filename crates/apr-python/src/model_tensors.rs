@@ -15,7 +15,7 @@ use tensor_dtype::TensorType;
 
 use crate::apr_files::Refusal;
 use crate::apr_files::inspect::metadata;
-use crate::error::refused;
+use crate::error::no_tensor;
 use crate::index::Indices;
 use crate::maker::Maker;
 use crate::options::{Device, Framework};
@@ -118,7 +118,7 @@ impl OpenModel {
 
     pub(crate) fn row(&self, name: &str) -> PyResult<&Row> {
         let found = self.by_name.get(name).and_then(|&at| self.rows.get(at));
-        found.ok_or_else(|| refused(format!("File does not contain tensor {name}")))
+        found.ok_or_else(|| no_tensor(name))
     }
 
     /// Passes a tensor of the file to `run`.

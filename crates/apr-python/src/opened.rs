@@ -11,7 +11,7 @@ use st_core::{ReadOptions, TensorInfo};
 use st_mmap::SafeTensorsFile;
 
 use crate::buffer::{Buffer, Wanted};
-use crate::error::{of_content, of_file, refused};
+use crate::error::{no_tensor, of_content, of_file};
 use crate::filling::{Stop, fill};
 use crate::index::Indices;
 use crate::maker::Maker;
@@ -117,7 +117,7 @@ impl Opened {
 
     /// The tensor with this name.
     pub(crate) fn info(&self, name: &str) -> PyResult<TensorInfo<'_>> {
-        self.header().tensor(name).ok_or_else(|| refused(format!("File does not contain tensor {name}")))
+        self.header().tensor(name).ok_or_else(|| no_tensor(name))
     }
 
     /// The whole tensor.

@@ -7,7 +7,7 @@ use st_core::{Dtype, TensorView};
 
 use crate::buffer::{Buffer, Wanted};
 use crate::dtypes::{SUPPORTED, from_format};
-use crate::error::{of_format, refused};
+use crate::error::{of_format, refused_tensor};
 use crate::numpy::{Numpy, carrier};
 use crate::packed::{is_packed, pack};
 use crate::serialize::PREFIX;
@@ -126,7 +126,8 @@ fn type_name(array: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 pub(crate) fn unknown(name: &str, dtype: &str) -> PyErr {
-    refused(format!("Unknown dtype {dtype:?}. Supported dtypes: {SUPPORTED} (tensor `{name}`)"))
+    let text = format!("Unknown dtype {dtype:?}. Supported dtypes: {SUPPORTED} (tensor `{name}`)");
+    refused_tensor(Some("st-dtype"), &text, name)
 }
 
 fn in_order(dtype: Dtype, array: &Bound<'_, PyAny>) -> PyResult<Buffer> {

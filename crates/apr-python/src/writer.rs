@@ -12,7 +12,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use st_core::{Dtype, Layout, TensorSpec, WriteOptions};
 
-use crate::error::{of_format, of_system, refused};
+use crate::error::{of_format, of_system, refused, refused_tensor};
 use crate::serialize::PREFIX;
 use crate::tensor::{Tensor, unknown};
 
@@ -101,10 +101,9 @@ impl Writer {
                 self.with_state(|state| {
                     let replacement =
                         state.replacement.as_mut().ok_or_else(|| refused("Writer is closed"))?;
-                    let slot = state
-                        .slots
-                        .get_mut(name)
-                        .ok_or_else(|| refused(format!("tensor `{name}` was not declared to the Writer")))?;
+                    let slot = state.slots.get_mut(name).ok_or_else(|| {
+                        of_tensor(name, &format!("tensor `{name}` was not declared to the Writer"))
+                    })?;
                     slot.accepts(name, &tensor, bytes.len() as u64)?;
                     let begin = SeekFrom::Start(slot.offset + slot.written);
                     let written = replacement.seek(begin).and_then(|_| replacement.write_all(bytes));
@@ -123,10 +122,13 @@ impl Writer {
                 let Some(replacement) = state.replacement.take() else { return Ok(()) };
                 for (name, slot) in &state.slots {
                     if slot.written != slot.len {
-                        return Err(refused(format!(
-                            "tensor `{name}` is not complete: {} of {} bytes were written",
-                            slot.written, slot.len
-                        )));
+                        return Err(of_tensor(
+                            name,
+                            &format!(
+                                "tensor `{name}` is not complete: {} of {} bytes were written",
+                                slot.written, slot.len
+                            ),
+                        ));
                     }
                 }
                 let placed = if self.fsync { replacement.commit() } else { replacement.commit_unsynced() };
@@ -163,34 +165,50 @@ impl Slot {
     fn accepts(&self, name: &str, given: &Tensor<'_>, len: u64) -> PyResult<()> {
         let (dtype, shape) = (given.dtype, &given.shape);
         if dtype != self.dtype {
-            return Err(refused(format!("tensor `{name}` was declared as {}, this is {dtype}", self.dtype)));
+            return Err(of_tensor(
+                name,
+                &format!("tensor `{name}` was declared as {}, this is {dtype}", self.dtype),
+            ));
         }
         let is_part = shape.len() == self.shape.len()
             && (*shape == self.shape || shape.get(1..) == self.shape.get(1..) && !shape.is_empty());
         if !is_part {
-            return Err(refused(format!(
-                "tensor `{name}` was declared with shape {:?}, this is {shape:?}: parts follow each other along the first \
+            return Err(of_tensor(
+                name,
+                &format!(
+                    "tensor `{name}` was declared with shape {:?}, this is {shape:?}: parts follow each other along the first \
                  dimension",
-                self.shape
-            )));
+                    self.shape
+                ),
+            ));
         }
         let bits =
             |shape: &[usize]| shape.iter().fold(u64::from(dtype.bits()), |bits, &dim| bits * dim as u64);
         // A part that ends within a byte can only be the last.
         if bits(shape) % 8 != 0 && self.written * 8 + bits(shape) != bits(&self.shape) {
-            return Err(refused(format!(
-                "a part of tensor `{name}` has {} bits, which are no whole bytes: write parts of whole bytes, and the rest at the end",
-                bits(shape)
-            )));
+            return Err(of_tensor(
+                name,
+                &format!(
+                    "a part of tensor `{name}` has {} bits, which are no whole bytes: write parts of whole bytes, and the rest at the end",
+                    bits(shape)
+                ),
+            ));
         }
         if self.written + len > self.len {
-            return Err(refused(format!(
-                "tensor `{name}` has {} bytes, {} were written and {len} are too many",
-                self.len, self.written
-            )));
+            return Err(of_tensor(
+                name,
+                &format!(
+                    "tensor `{name}` has {} bytes, {} were written and {len} are too many",
+                    self.len, self.written
+                ),
+            ));
         }
         Ok(())
     }
+}
+
+fn of_tensor(name: &str, text: &str) -> PyErr {
+    refused_tensor(None, text, name)
 }
 
 /// Name, type and shape of one item of a specification.

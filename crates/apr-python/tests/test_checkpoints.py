@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import errno
 import gc
 import hashlib
 import json
@@ -732,3 +733,11 @@ def test_arrays_of_a_checkpoint_hold_its_memory(tmp_path):
     with pytest.raises(BufferError):
         owned.obj.clear()
     assert array.sum() == 1_000
+
+
+def test_a_step_that_is_there_is_named(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path)
+    path = checkpoints.save(1, {"w": np.ones(1)})
+    with pytest.raises(FileExistsError, match="File exists .*step_1 exists") as caught:
+        checkpoints.save(1, {"w": np.ones(1)})
+    assert (caught.value.errno, caught.value.filename, caught.value.code) == (errno.EEXIST, str(path), "df-exists")

@@ -18,7 +18,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from apr.safetensors import SafetensorError, TensorSpec, _safe_open_handle, deserialize, safe_open, serialize
+from apr.safetensors import SafetensorError, TensorSpec, Writer, _safe_open_handle, deserialize, safe_open, serialize
 from apr.safetensors import serialize_file, set_metadata
 from apr.safetensors.numpy import load, load_file, save, save_file
 
@@ -477,3 +477,21 @@ def test_a_memoryview_may_be_released_before_its_arrays():
     assert array.sum() == 2_000
     del array
     data.clear()
+
+
+def test_every_error_has_its_attributes(tmp_path):
+    bare = SafetensorError("text")
+    assert (bare.code, bare.offset, bare.tensor) == (None, None, None)
+    with pytest.raises(SafetensorError) as caught:
+        save({"w": np.array(["x"])})
+    assert (caught.value.code, caught.value.offset, caught.value.tensor) == ("st-dtype", None, "w")
+    save_file({"a": np.ones(1)}, tmp_path / "f")
+    with safe_open(tmp_path / "f", "np") as file, pytest.raises(SafetensorError) as caught:
+        file.get_tensor("b")
+    assert (caught.value.code, caught.value.tensor) == ("st-not-found", "b")
+    with Writer(tmp_path / "g", {"a": ("F32", [1])}) as writer:
+        for name, array in (("b", np.ones(1, np.float32)), ("a", np.ones(1)), ("a", np.ones((1, 1), np.float32))):
+            with pytest.raises(SafetensorError) as caught:
+                writer.write(name, array)
+            assert (caught.value.code, caught.value.tensor) == (None, name)
+        writer.write("a", np.ones(1, np.float32))
