@@ -86,6 +86,12 @@ impl<'a> Tensor<'a> {
     }
 
     pub(crate) fn of_array(name: &'a str, array: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if is_masked(array)? {
+            let text = format!(
+                "`{name}` is a masked array, whose mask no file can hold: save array.filled(), or array.data and array.mask"
+            );
+            return Err(refused_tensor(None, &text, name));
+        }
         if let Ok(buffer) = Buffer::of(array, Wanted::Elements) {
             let known = buffer.format().and_then(|format| from_format(format, buffer.item_len()));
             let Some((dtype, is_in_byte_order)) = known else {
@@ -118,6 +124,15 @@ impl<'a> Tensor<'a> {
         }
         Ok(tensor)
     }
+}
+
+/// Whether it is an array of which some elements do not count.
+fn is_masked(array: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = array.py();
+    // An array of a module that was not imported does not exist.
+    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    let Ok(module) = modules.get_item(intern!(py, "numpy.ma")) else { return Ok(false) };
+    array.is_instance(&module.getattr(intern!(py, "MaskedArray"))?)
 }
 
 fn type_name(array: &Bound<'_, PyAny>) -> PyResult<String> {

@@ -735,6 +735,18 @@ def test_arrays_of_a_checkpoint_hold_its_memory(tmp_path):
     assert array.sum() == 1_000
 
 
+def test_masked_arrays_are_refused_by_name(tmp_path):
+    masked = np.ma.masked_array([1.0, 2.0], mask=[False, True])
+    checkpoints = apr.Checkpoints(tmp_path)
+    for given in ((1, {"w": masked}), (1, {"w": np.ones(1)}, {"w": masked})):
+        for asynchronous in (False, True):
+            with pytest.raises(SafetensorError, match="`w` is a masked array, whose mask no file can hold"):
+                checkpoints.save(*given, asynchronous=asynchronous)
+    with pytest.raises(structures.UnsupportedTypeError):
+        checkpoints.save(1, {"w": np.ones(1)}, extra=[masked])
+    assert checkpoints.steps() == []
+
+
 def test_a_step_that_is_there_is_named(tmp_path):
     checkpoints = apr.Checkpoints(tmp_path)
     path = checkpoints.save(1, {"w": np.ones(1)})

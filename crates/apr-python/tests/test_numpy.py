@@ -495,3 +495,10 @@ def test_every_error_has_its_attributes(tmp_path):
                 writer.write(name, array)
             assert (caught.value.code, caught.value.tensor) == (None, name)
         writer.write("a", np.ones(1, np.float32))
+
+
+def test_masked_arrays_are_refused_by_name():
+    for mask in ([False, True], False):
+        with pytest.raises(SafetensorError, match="`w` is a masked array, whose mask no file can hold") as caught:
+            save({"w": np.ma.masked_array([1.0, 2.0], mask=mask)})
+        assert caught.value.tensor == "w"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from apr._native import SafetensorError
 
 
 def is_torch(value: Any) -> bool:
@@ -32,6 +33,11 @@ def stored(name: str, value: Any, copy: bool, keep: list[Any]) -> Any:
         return _torch.stored(name, value, copy, keep)
     if is_jax(value):
         value = whole(name, value)
+    if isinstance(value, np.ma.MaskedArray):
+        # A copy of it would have no mask that the native module could refuse.
+        raise SafetensorError(
+            f"`{name}` is a masked array, whose mask no file can hold: save array.filled(), or array.data and array.mask"
+        )
     if isinstance(value, (Mapping, list, tuple)):
         raise TypeError(f"`{name}` is a {type(value).__name__}, not an array: give names and arrays of one level, such as {name}.weight")
     # Objects that are no arrays of numpy are for the native module to judge, by their buffers.
