@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import random
 import signal
@@ -809,3 +810,34 @@ def test_arrays_of_other_libraries_in_a_model_are_read(tmp_path):
     as_numpy = checkpoints.load(1, framework="np").model
     assert all(isinstance(value, np.ndarray) for value in as_numpy.values()) and as_numpy.keys() == {"w", "mean"}
     assert loaded.load_into(model).model["epoch"] == 3
+
+
+def test_nested_state_keeps_its_digits_and_containers(tmp_path):
+    fine = torch.tensor([1 + 2**-20])
+    nested = {
+        "hist": [fine.clone(), fine.clone()],
+        "more": {"deep": (collections.OrderedDict(x=fine.clone()), 3)},
+        "last": collections.deque([fine.clone()], maxlen=4),
+        "count": torch.tensor([2**40 + 1]),
+        "note": "text",
+    }
+
+    def made() -> tuple[Any, Any]:
+        model = nn.Linear(2, 3).bfloat16()
+        optimizer = torch.optim.Adam(model.parameters())
+        model(torch.ones(2).bfloat16()).sum().backward()
+        optimizer.step()
+        return model, optimizer
+
+    model, optimizer = made()
+    for state in optimizer.state.values():
+        state.update(nested)
+    checkpoints = apr.Checkpoints(tmp_path)
+    checkpoints.save(1, model, optimizer)
+    other, filled = made()
+    checkpoints.load(1).load_into(other, filled)
+    for state in filled.state.values():
+        assert {name: repr(state[name]) for name in nested} == {name: repr(value) for name, value in nested.items()}
+        assert state["hist"][0].dtype == torch.float32 and torch.equal(state["hist"][0], fine)
+        assert torch.equal(state["more"]["deep"][0]["x"], fine) and torch.equal(state["last"][0], fine)
+        assert state["exp_avg"].dtype == torch.bfloat16

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
+from copy import copy as shallow
 from typing import Any
 
 import torch
@@ -248,10 +250,27 @@ def _fill(optimizer: Any, state: Any, names: Mapping[int, str]) -> None:
     params = [param for group in optimizer.param_groups for param in group["params"]]
     order = [number for group in groups for number in group["params"]]
     for param, number in zip(params, order, strict=True):
+        own_state = optimizer.state.get(param, {})
         for key, value in filled["state"].get(number, {}).items():
-            now = optimizer.state[param].get(key)
-            if isinstance(value, torch.Tensor) and isinstance(now, torch.Tensor) and now.dtype != value.dtype:
-                optimizer.state[param][key] = value.to(now.device)
+            if key in own_state:
+                own_state[key] = _with_digits(own_state[key], value)
+
+
+def _with_digits(now: Any, saved: Any) -> Any:
+    """What torch has made of the state of a parameter, with the element types that were saved and the containers that it takes apart."""
+    if isinstance(saved, torch.Tensor) and isinstance(now, torch.Tensor):
+        return saved.to(now.device) if now.dtype != saved.dtype else now
+    if isinstance(saved, dict) and isinstance(now, dict) and saved.keys() == now.keys():
+        changed = shallow(saved)
+        changed.update((key, _with_digits(now[key], item)) for key, item in saved.items())
+        return changed
+    if isinstance(saved, (list, tuple, deque)) and type(now) is type(saved) and len(now) == len(saved):
+        items = map(_with_digits, now, saved)
+        if isinstance(saved, deque):
+            return deque(items, saved.maxlen)
+        return list(items) if isinstance(saved, list) else tuple.__new__(type(saved), items)
+    # Of a text torch keeps the description of an iterator.
+    return saved if isinstance(saved, str) else now
 
 
 def _beside(saved: Any, own: Any) -> Any:
