@@ -841,3 +841,66 @@ def test_nested_state_keeps_its_digits_and_containers(tmp_path):
         assert state["hist"][0].dtype == torch.float32 and torch.equal(state["hist"][0], fine)
         assert torch.equal(state["more"]["deep"][0]["x"], fine) and torch.equal(state["last"][0], fine)
         assert state["exp_avg"].dtype == torch.bfloat16
+
+
+def test_a_refused_checkpoint_changes_nothing(tmp_path):
+    def made(width: int = 3) -> tuple[Any, Any]:
+        model = nn.Sequential(nn.Linear(2, width), nn.BatchNorm1d(width))
+        optimizer = torch.optim.Adam(model.parameters())
+        model(torch.randn(4, 2)).sum().backward()
+        optimizer.step()
+        return model, optimizer
+
+    model, optimizer = made()
+    generators = {"a": np.random.default_rng(1), "b": np.random.RandomState(1)}
+    checkpoints = apr.Checkpoints(tmp_path)
+    checkpoints.save(1, model, optimizer, ema=model, generators=generators)
+    checkpoint = checkpoints.load(1)
+
+    def unchanged(here: Any, there: Any, message: str, error: type[Exception] = ValueError, **more: Any) -> None:
+        before = {name: tensor.clone() for name, tensor in here.state_dict().items()}
+        with pytest.raises(error, match=message):
+            checkpoint.load_into(here, there, **{"ema": made()[0], "generators": generators, **more})
+        assert all(torch.equal(tensor, before[name]) for name, tensor in here.state_dict().items())
+
+    here, there = made()
+    unchanged(here, torch.optim.Adam([here[0].weight]), "a group of parameters differs")
+    unchanged(here, [there], "list does not have the entries that were saved")
+    unchanged(here, there, "size mismatch for 0.weight", RuntimeError, ema=made(5)[0])
+    unchanged(here, there, "generator 'b' is one of MT19937, the checkpoint .* MT19937 in a RandomState", generators={
+        "a": generators["a"], "b": np.random.Generator(np.random.MT19937(1))
+    })
+    # Torch itself fills what fits, and refuses the rest afterwards.
+    unchanged(*made(5), "size mismatch for 0.weight", RuntimeError)
+    here = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Linear(1, 1))
+    unchanged(here, there, "Missing key.* \"2.weight\"", RuntimeError)
+    here = nn.Sequential(nn.Linear(2, 3))
+    unchanged(here, there, "Unexpected key.* \"1.weight\"", RuntimeError)
+    before = np.random.get_bit_generator()
+    np.random.set_bit_generator(np.random.PCG64(4))
+    try:
+        unchanged(*made(), "global generator of numpy is one of PCG64, the checkpoint has the state of one of MT19937")
+    finally:
+        np.random.set_bit_generator(before)
+
+
+def test_hooks_of_modules_may_take_other_names(tmp_path):
+    class Renamed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.new = nn.Linear(2, 2)
+            self.register_load_state_dict_pre_hook(self.rename)
+
+        @staticmethod
+        def rename(module: Any, state: dict, prefix: str, *_: Any) -> None:
+            for name in [name for name in state if name.startswith(f"{prefix}old.")]:
+                state[name.replace("old.", "new.")] = state.pop(name)
+
+    old = nn.ModuleDict({"old": nn.Linear(2, 2)})
+    apr.Checkpoints(tmp_path).save(1, old)
+    new = Renamed()
+    apr.Checkpoints(tmp_path).load(1).load_into(new)
+    assert torch.equal(new.new.weight, old["old"].weight)
+    lazy = nn.ModuleDict({"old": nn.LazyLinear(2)})
+    apr.Checkpoints(tmp_path).load(1).load_into(lazy)
+    assert torch.equal(lazy["old"].weight, old["old"].weight)

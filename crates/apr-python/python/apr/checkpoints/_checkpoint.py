@@ -149,7 +149,8 @@ class Checkpoint:
         """Fills the objects of a training with what was saved of them, wherever they are.
 
         Modules, optimizers, schedulers and objects of `flax.nnx` are filled in place. Pytrees of JAX cannot be: the trees that are
-        returned take their place.
+        returned take their place. Everything is checked first: what is refused has changed nothing, unless an object of the program's own
+        refuses the state that it once gave.
 
         Args:
             model, optimizer, scheduler, scaler, ema, loader, generators: as for `Checkpoints.save`; None leaves one as it is. The
@@ -195,16 +196,19 @@ class Checkpoint:
         def notes(part: str) -> dict[str, Any]:
             return training.get(part) or {}
 
-        restored = Restored(model=adapter.unpack(model, self._files["model"], notes("model"), strict))
+        # Everything is checked before anything changes.
+        fills = {"model": adapter.prepare(model, self._files["model"], notes("model"), strict)}
         if optimizer is not None:
-            filled = adapter.unpack_optimizer(optimizer, self._files["optimizer"], notes("optimizer"), model)
-            restored = restored._replace(optimizer=filled)
+            fills["optimizer"] = adapter.prepare_optimizer(optimizer, self._files["optimizer"], notes("optimizer"), model)
         if ema is not None:
-            filled = {name: self._load_average(f"ema.{name}" if name else "ema", copy, notes, strict) for name, copy in several.items()}
-            restored = restored._replace(ema=filled.get("", filled))
+            averages = {
+                name: self._prepared_average(f"ema.{name}" if name else "ema", copy, notes, strict) for name, copy in several.items()
+            }
+            fills["ema"] = lambda: averages[""]() if "" in averages else {name: fill() for name, fill in averages.items()}
         for name, value, where in (("scheduler", scheduler, training), ("scaler", scaler, training), ("loader", loader, own)):
             if value is not None:
-                restored = restored._replace(**{name: _states.load_state(value, where[name])})
+                fills[name] = _states.prepared(value, where[name])
+        restored = Restored(**{name: fill() for name, fill in fills.items()})
         for name, generator in (generators or {}).items():
             _random.set_state(generator, own["generators"][name])
         # The last: whatever is filled may draw from them.
@@ -212,11 +216,11 @@ class Checkpoint:
             _random.set_global_states(own["rng"])
         return restored
 
-    def _load_average(self, part: str, target: Any, notes: Any, strict: bool) -> Any:
+    def _prepared_average(self, part: str, target: Any, notes: Any, strict: bool) -> _states.Fill:
         file = self._files[part]
         if file.is_structure:
-            return _states.load_state(target, file.copied().value())
-        return _states.adapter_of(target).unpack(target, file, notes(part), strict)
+            return _states.prepared(target, file.copied().value())
+        return _states.adapter_of(target).prepare(target, file, notes(part), strict)
 
     def _own_rank(self, training: Mapping[str, Any]) -> dict[str, Any]:
         """What was saved of this process."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from . import _arrays
 from ._files import Part, TensorFile, as_numpy, flat, free_name, listed
+from ._states import Fill
 
 NAME = "jax"
 
@@ -93,8 +94,8 @@ def pack(tree: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
     return flat(tensors, copy), {kind: found for kind, found in notes.items() if found}
 
 
-def unpack(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool) -> Any:
-    """A tree like the target with the leaves that were saved, each on the devices of its place; objects of `flax.nnx` are filled."""
+def prepare(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool) -> Fill:
+    """Of a tree one like the target with the leaves that were saved, each on the devices of its place; objects of `flax.nnx` are filled."""
     values, keys = notes.get("values", {}), notes.get("keys", {})
     named, treedef = _flattened(_pure(target))
     missing = [name for name in named if name not in file.table and name not in values]
@@ -109,12 +110,16 @@ def unpack(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool
     ]
     tree = jax.tree_util.tree_unflatten(treedef, leaves)
     if not is_module(target):
-        return tree
-    nnx = _nnx()
-    state = nnx.state(target)
-    nnx.replace_by_pure_dict(state, tree)
-    nnx.update(target, state)
-    return target
+        return lambda: tree
+
+    def fill() -> Any:
+        nnx = _nnx()
+        state = nnx.state(target)
+        nnx.replace_by_pure_dict(state, tree)
+        nnx.update(target, state)
+        return target
+
+    return fill
 
 
 def _checked(name: str, leaf: Any, value: Any) -> Any:
@@ -155,5 +160,5 @@ def pack_optimizer(optimizer: Any, model: Any, copy: bool) -> tuple[Part, dict[s
     return pack(optimizer, copy)
 
 
-def unpack_optimizer(target: Any, file: TensorFile, notes: Mapping[str, Any], model: Any) -> Any:
-    return unpack(target, file, notes, True)
+def prepare_optimizer(target: Any, file: TensorFile, notes: Mapping[str, Any], model: Any) -> Fill:
+    return prepare(target, file, notes, True)

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 
 from ._files import Part, TensorFile, as_numpy, flat, free_name
+from ._states import Fill
 
 NAME = "keras"
 
@@ -27,7 +28,7 @@ def _pack(variables: Sequence[Any], copy: bool) -> tuple[Part, dict[str, Any]]:
     return flat(tensors, copy), {"order": list(tensors)}
 
 
-def _fill(what: str, variables: Sequence[Any], file: TensorFile, notes: Mapping[str, Any]) -> None:
+def _prepared(what: str, target: Any, variables: Sequence[Any], file: TensorFile, notes: Mapping[str, Any]) -> Fill:
     order = notes.get("order", [])
     if len(order) != len(variables):
         raise ValueError(f"the checkpoint has {len(order)} variables of the {what}, the {what} {len(variables)}: build it first")
@@ -42,8 +43,13 @@ def _fill(what: str, variables: Sequence[Any], file: TensorFile, notes: Mapping[
                 f"`{variable.path}` {variable.dtype}{list(variable.shape)} of the {what}"
             )
         pairs.append((variable, array))
-    for variable, array in pairs:
-        variable.assign(array)
+
+    def fill() -> Any:
+        for variable, array in pairs:
+            variable.assign(array)
+        return target
+
+    return fill
 
 
 def pack(model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
@@ -51,17 +57,15 @@ def pack(model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
     return _pack(model.variables, copy)
 
 
-def unpack(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool) -> Any:
-    _fill("model", target.variables, file, notes)
-    return target
+def prepare(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool) -> Fill:
+    return _prepared("model", target, target.variables, file, notes)
 
 
 def pack_optimizer(optimizer: Any, model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
     return _pack(optimizer.variables, copy)
 
 
-def unpack_optimizer(target: Any, file: TensorFile, notes: Mapping[str, Any], model: Any) -> Any:
+def prepare_optimizer(target: Any, file: TensorFile, notes: Mapping[str, Any], model: Any) -> Fill:
     if not target.built:
         target.build(model.trainable_variables)
-    _fill("optimizer", target.variables, file, notes)
-    return target
+    return _prepared("optimizer", target, target.variables, file, notes)

@@ -30,13 +30,13 @@ def pack(model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
     return flat_or_structure(tensors, copy), {"values": values} if values else {}
 
 
-def unpack(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool) -> Any:
-    return _states.load_state(target, file.copied().value() | dict(notes.get("values", {})))
+def prepare(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool) -> _states.Fill:
+    return _states.prepared(target, file.copied().value() | dict(notes.get("values", {})))
 
 
 def pack_optimizer(optimizer: Any, model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
     return flat_or_structure(_states.state_of(optimizer), copy), {}
 
 
-def unpack_optimizer(target: Any, file: TensorFile, notes: Mapping[str, Any], model: Any) -> Any:
-    return _states.load_state(target, file.copied().value())
+def prepare_optimizer(target: Any, file: TensorFile, notes: Mapping[str, Any], model: Any) -> _states.Fill:
+    return _states.prepared(target, file.copied().value())

@@ -54,6 +54,12 @@ def check_global_states(states: Mapping[str, Any]) -> None:
     Raises:
         ValueError: some are not, or there are others.
     """
+    here, there = np.random.get_state(legacy=False)["bit_generator"], states["numpy"]["bit_generator"]
+    if here != there:
+        raise ValueError(
+            f"the global generator of numpy is one of {here}, the checkpoint has the state of one of {there}: "
+            "call numpy.random.set_bit_generator first, or leave them out with rng=False"
+        )
     torch = sys.modules.get("torch")
     if torch is None and "torch" in states:
         raise ValueError("the checkpoint has the generator of torch, which this process has not imported: leave it out with rng=False")
@@ -108,7 +114,8 @@ def check_state(name: str, generator: Any, state: Mapping[str, Any]) -> None:
     ((here, own),) = state_of(name, generator).items()
     ((there, saved),) = state.items()
     if here == there == "numpy":
-        here, there = (value["bit_generator"] for value in (own, saved))
+        # A `RandomState` also keeps a number for its next one of the normal distribution.
+        here, there = (value["bit_generator"] + " in a RandomState" * ("has_gauss" in value) for value in (own, saved))
     if here != there:
         raise ValueError(f"generator {name!r} is one of {here}, the checkpoint has the state of one of {there}")
 

@@ -16,6 +16,9 @@ from . import _plain
 # Dictionaries that structures keep as what they are.
 _DICTS = (dict, collections.OrderedDict, collections.Counter, collections.defaultdict)
 
+Fill = Callable[[], Any]
+"""Fills something that was checked, and returns it or what takes its place."""
+
 _PROTOCOLS = (("state_dict", "load_state_dict"), ("get_state", "set_state"))
 
 
@@ -54,24 +57,32 @@ def state_of(value: Any, special: Callable[[Any], Any] = lambda _: None, depth: 
     return value
 
 
-def load_state(target: Any, state: Any, special: Callable[[Any, Any], bool] = lambda *_: False) -> Any:
-    """Gives objects their state again, and returns them; where there is no object, the state.
+def prepared(target: Any, state: Any, special: Callable[[Any, Any], Fill | None] = lambda *_: None) -> Fill:
+    """A function that gives objects their state again and returns them; where there is no object, it returns the state. Until it is called
+    nothing has changed.
 
     Raises:
         ValueError: mappings or lists do not have the entries that were saved.
     """
-    if special(target, state):
-        return target
+    found = special(target, state)
+    if found is not None:
+        return found
     methods = methods_of(target)
     if methods is not None:
-        methods[1](state)
-        return target
+
+        def fill() -> Any:
+            methods[1](state)
+            return target
+
+        return fill
     if not any(methods_of(item) is not None for item in leaves(target)):
-        return state
+        return lambda: state
     if isinstance(target, Mapping) and isinstance(state, Mapping) and target.keys() == state.keys():
-        return {key: load_state(item, state[key], special) for key, item in target.items()}
+        entries = {key: prepared(item, state[key], special) for key, item in target.items()}
+        return lambda: {key: fill() for key, fill in entries.items()}
     if type(target) in (list, tuple) and type(state) in (list, tuple) and len(target) == len(state):
-        return type(target)(load_state(*pair, special) for pair in zip(target, state, strict=True))
+        items = [prepared(*pair, special) for pair in zip(target, state, strict=True)]
+        return lambda: type(target)(fill() for fill in items)
     raise ValueError(f"{type(target).__name__} does not have the entries that were saved")
 
 
@@ -89,7 +100,7 @@ def leaves(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def adapter_of(model: Any) -> ModuleType:
-    """The module for models of this kind: `NAME`, `pack`, `unpack`, `pack_optimizer`, `unpack_optimizer`, `class_name`."""
+    """The module for models of this kind: `NAME`, `pack`, `prepare`, `pack_optimizer`, `prepare_optimizer`, `class_name`."""
     keras = sys.modules.get("keras")
     if keras is not None and isinstance(model, getattr(keras, "Model", ())):
         from . import _keras

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterable, Mapping
-from copy import copy as shallow
+from copy import copy as shallow, deepcopy
 from typing import Any
 
 import torch
 from apr.safetensors import TensorSpec
 from apr.safetensors.torch import _SOMEWHERE, _on_cpu
+from torch import nn
+from torch.nn.parameter import UninitializedTensorMixin
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from . import _states
@@ -150,12 +153,12 @@ def pack(model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
     return flat(tensors, copy, aliases), {"values": values} if values else {}
 
 
-def unpack(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool) -> Any:
+def prepare(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool) -> _states.Fill:
     """Fills a model. Of a dictionary of tensors, a new one is returned."""
     modules = _modules(target)
     state = (file if modules else file.copied()).tensors(as_framework("pt", "cpu")) | dict(notes.get("values", {}))
     if not modules:
-        return state
+        return lambda: state
     # Modules copy into their parameters and buffers, and may keep what else they are given.
     state |= {name: value.clone() for name, value in state.items() if name.endswith(_EXTRA_STATE) and isinstance(value, torch.Tensor)}
     prefixes = {name: _prefix_of(name, modules) for name in state}
@@ -166,10 +169,44 @@ def unpack(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool
         prefix: {name.removeprefix(prefix): value for name, value in state.items() if prefixes[name] == prefix} for prefix in modules
     }
     for prefix, module in modules.items():
-        _check_types(prefix, unwrapped(module).state_dict(), states[prefix])
-    for prefix, module in modules.items():
-        unwrapped(module).load_state_dict(states[prefix], strict=strict)
-    return target
+        own = unwrapped(module).state_dict()
+        _check_types(prefix, own, states[prefix])
+        _check_names(unwrapped(module), own, states[prefix], strict)
+
+    def fill() -> Any:
+        for prefix, module in modules.items():
+            unwrapped(module).load_state_dict(states[prefix], strict=strict)
+        return target
+
+    return fill
+
+
+def _shape(value: Any) -> Any:
+    # What a lazy module has not made yet has none.
+    return tuple(value.shape) if isinstance(value, torch.Tensor) and not isinstance(value, UninitializedTensorMixin) else None
+
+
+def _check_names(module: Any, own: Mapping[str, Any], saved: Mapping[str, Any], strict: bool) -> None:
+    """Refuses, as torch does but before it fills what fits, names and shapes that differ. Hooks of modules may accept them."""
+    are_names_equal = not strict or own.keys() == saved.keys()
+    if are_names_equal and all(_shape(own[name]) == _shape(saved[name]) for name in own.keys() & saved.keys()):
+        return
+    memory = (tensor for tensor in (*module.parameters(), *module.buffers()) if not isinstance(tensor, UninitializedTensorMixin))
+    try:
+        # A module with the same classes and hooks, and without memory.
+        empty = {id(tensor): _without_memory(tensor) for tensor in memory}
+        trial = deepcopy(module, empty)
+    except Exception:  # noqa: BLE001
+        # What cannot be copied can only be asked when it is filled.
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trial.load_state_dict(saved, strict=strict)
+
+
+def _without_memory(tensor: Any) -> Any:
+    empty = tensor.detach().to("meta")
+    return nn.Parameter(empty, requires_grad=tensor.requires_grad) if isinstance(tensor, nn.Parameter) else empty
 
 
 def _check_types(prefix: str, own: Mapping[str, Any], saved: Mapping[str, Any]) -> None:
@@ -213,19 +250,19 @@ def pack_optimizer(optimizer: Any, model: Any, copy: bool) -> tuple[Part, dict[s
     return structure(_states.state_of(optimizer, named), copy), {}
 
 
-def unpack_optimizer(target: Any, file: TensorFile, notes: Mapping[str, Any], model: Any) -> Any:
+def prepare_optimizer(target: Any, file: TensorFile, notes: Mapping[str, Any], model: Any) -> _states.Fill:
     """Fills optimizers."""
     names = _names_of(model)
 
-    def fill(optimizer: Any, state: Any) -> bool:
-        if isinstance(optimizer, torch.optim.Optimizer):
-            _fill(optimizer, state, names)
-        return isinstance(optimizer, torch.optim.Optimizer)
+    def of_optimizer(optimizer: Any, state: Any) -> _states.Fill | None:
+        return _prepared(optimizer, state, names) if isinstance(optimizer, torch.optim.Optimizer) else None
 
-    return _states.load_state(target, file.copied().value(as_framework("pt", "cpu")), fill)
+    return _states.prepared(target, file.copied().value(as_framework("pt", "cpu")), of_optimizer)
 
 
-def _fill(optimizer: Any, state: Any, names: Mapping[int, str]) -> None:
+def _prepared(optimizer: Any, state: Any, names: Mapping[int, str]) -> _states.Fill:
+    if not isinstance(state, Mapping) or not {"state", "param_groups"} <= state.keys():
+        raise ValueError(f"what the checkpoint has is no state of the optimizer {type(optimizer).__name__}")
     own = optimizer.state_dict()
     numbers = {called: number for number, called in _named(optimizer, own, names).items()}
     groups, saved = own["param_groups"], state["param_groups"]
@@ -245,15 +282,20 @@ def _fill(optimizer: Any, state: Any, names: Mapping[int, str]) -> None:
         "state": {numbers.get(key, key): item for key, item in state["state"].items()},
         "param_groups": [_beside(other, group) | {"params": group["params"]} for group, other in zip(groups, saved, strict=True)],
     }
-    optimizer.load_state_dict(filled)
-    # torch brings state to the type of its parameter, which may have fewer digits.
-    params = [param for group in optimizer.param_groups for param in group["params"]]
-    order = [number for group in groups for number in group["params"]]
-    for param, number in zip(params, order, strict=True):
-        own_state = optimizer.state.get(param, {})
-        for key, value in filled["state"].get(number, {}).items():
-            if key in own_state:
-                own_state[key] = _with_digits(own_state[key], value)
+
+    def fill() -> Any:
+        optimizer.load_state_dict(filled)
+        # torch brings state to the type of its parameter, which may have fewer digits.
+        params = [param for group in optimizer.param_groups for param in group["params"]]
+        order = [number for group in groups for number in group["params"]]
+        for param, number in zip(params, order, strict=True):
+            own_state = optimizer.state.get(param, {})
+            for key, value in filled["state"].get(number, {}).items():
+                if key in own_state:
+                    own_state[key] = _with_digits(own_state[key], value)
+        return optimizer
+
+    return fill
 
 
 def _with_digits(now: Any, saved: Any) -> Any:
