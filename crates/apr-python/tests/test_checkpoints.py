@@ -753,3 +753,17 @@ def test_a_step_that_is_there_is_named(tmp_path):
     with pytest.raises(FileExistsError, match="File exists .*step_1 exists") as caught:
         checkpoints.save(1, {"w": np.ones(1)})
     assert (caught.value.errno, caught.value.filename, caught.value.code) == (errno.EEXIST, str(path), "df-exists")
+
+
+def test_what_could_not_be_loaded_is_not_saved(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path)
+    long = "n" * 65_537
+    for given in ((1, {long: np.ones(1)}), (1, {"w": np.ones(1)}, {long: np.ones(1)})):
+        with pytest.raises(SafetensorError, match="limit on bytes of a tensor name exceeded: 65536") as caught:
+            checkpoints.save(*given)
+        assert caught.value.code == "st-limit"
+    with pytest.raises(SafetensorError, match="limit on bytes of a tensor name"):
+        checkpoints.save(1, {"w": np.ones(1)}, extra={long: np.ones(1)})
+    assert checkpoints.steps() == []
+    checkpoints.save(1, {long[1:]: np.ones(1)}, extra={"n" * 65_000: np.ones(1)})
+    assert list(checkpoints.load(1).model) == [long[1:]]

@@ -175,7 +175,7 @@ impl Checkpoints {
     /// # Errors
     ///
     /// [`ErrorKind::File`] of kind `Exists` if there is one of this step, [`ErrorKind::Format`] if the
-    /// tensors cannot be laid out, [`ErrorKind::BadJson`] if the optimizer's JSON is not JSON, [`ErrorKind::BadPart`], [`ErrorKind::TooLong`],
+    /// tensors cannot be laid out, or have names longer than are read, [`ErrorKind::BadJson`] if the optimizer's JSON is not JSON, [`ErrorKind::BadPart`], [`ErrorKind::TooLong`],
     /// [`ErrorKind::File`] or [`ErrorKind::Io`] if something cannot be written. No file is left.
     pub fn save(&self, data: &CheckpointData<'_>) -> Result<PathBuf, Error> {
         let target = self.path_of(data.step);

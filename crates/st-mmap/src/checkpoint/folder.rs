@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use durable_file::StagedDir;
-use st_core::{TensorView, WriteOptions};
+use st_core::{Header, ReadOptions, TensorView, WriteOptions};
 
 use super::manifest::{self, Digest, Manifest};
 use super::meta::{self, Meta};
@@ -255,6 +255,8 @@ fn create_tensors(
     let path = folder.join(name);
     let options = WriteOptions { metadata: metadata.cloned(), ..WriteOptions::default() };
     let layout = lay_out(tensors, &options).in_file(&path)?;
+    // What this library would not read is not to be found out when the training has to go on.
+    Header::from_prefix(layout.header_bytes(), layout.file_len(), &ReadOptions::STRICT).in_file(&path)?;
     seal::create(&path, |out| write_tensors(&layout, tensors, out))
 }
 

@@ -127,6 +127,12 @@ fn a_step_is_never_overwritten_and_a_failed_save_leaves_nothing() {
     let view = TensorView::new(Dtype::U8, &[0], &[]).unwrap();
     let data = CheckpointData { step: 2, model: &[("a", view), ("a", view)], ..CheckpointData::default() };
     assert_eq!(checkpoints.save(&data).unwrap_err().code(), "st-duplicate-tensor");
+    let long = "n".repeat((1 << 16) + 1);
+    let data = CheckpointData { step: 2, model: &[(&long, view)], ..CheckpointData::default() };
+    assert_eq!(checkpoints.save(&data).unwrap_err().code(), "st-limit", "it could not be loaded");
+    let data = CheckpointData { step: 2, model: &[(&long[1..], view)], ..CheckpointData::default() };
+    checkpoints.load(checkpoints.save(&data).map(|_| 2).unwrap()).unwrap();
+    std::fs::remove_dir_all(checkpoints.path_of(2)).unwrap();
     assert_eq!(names(scratch.path()), ["step_1"]);
 }
 
