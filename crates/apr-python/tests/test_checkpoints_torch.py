@@ -904,3 +904,22 @@ def test_hooks_of_modules_may_take_other_names(tmp_path):
     lazy = nn.ModuleDict({"old": nn.LazyLinear(2)})
     apr.Checkpoints(tmp_path).load(1).load_into(lazy)
     assert torch.equal(lazy["old"].weight, old["old"].weight)
+
+
+@pytest.mark.parametrize("names", [("pt", "format"), ("w", "_safestructures_schema_"), ("w", "_safestructures_schema_version_"), ("w", "v")])
+def test_tied_weights_may_have_any_names(names, tmp_path):
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            for name in names:
+                self.register_parameter(name, nn.Parameter(torch.randn(2)))
+            setattr(self, names[1], getattr(self, names[0]))
+
+    model, other = Tied(), Tied()
+    checkpoints = apr.Checkpoints(tmp_path)
+    checkpoints.save(1, model)
+    loaded = checkpoints.load(1)
+    assert loaded.model.keys() == set(names)
+    loaded.load_into(other)
+    assert all(torch.equal(getattr(other, name), getattr(model, names[0])) for name in names)
+    assert getattr(other, names[0]) is getattr(other, names[1])

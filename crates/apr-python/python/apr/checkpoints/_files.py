@@ -26,6 +26,9 @@ _RESERVED = "__metadata__"
 # Metadata of names and tensors that were torch's, where nothing else says so.
 _OF_TORCH = {"format": "pt"}
 
+# Keys of metadata that say what a file is, and so cannot be further names of tensors.
+MARKS = ("format", SCHEMA_KEY, VERSION_KEY)
+
 # Types of nodes, with the module of their library and its name as a framework.
 _LIBRARIES = {
     "torch.Tensor": ("torch", "pt"),

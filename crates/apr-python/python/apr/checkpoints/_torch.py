@@ -16,7 +16,7 @@ from torch.nn.parameter import UninitializedTensorMixin
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from . import _states
-from ._files import Part, TensorFile, as_framework, flat, listed, structure
+from ._files import MARKS, Part, TensorFile, as_framework, flat, listed, structure
 
 NAME = "torch"
 
@@ -144,7 +144,7 @@ def pack(model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
             # A conjugate or negative view has the memory of other values.
             place = (value.device, value.data_ptr(), value.dtype, value.shape, value.stride(), value.is_conj(), value.is_neg())
             kept = seen.setdefault(place, name)
-            if kept is name:
+            if kept is name or name in MARKS:
                 tensors[name] = value
             else:
                 aliases[name] = kept
