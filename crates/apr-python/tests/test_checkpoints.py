@@ -767,3 +767,49 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     assert checkpoints.steps() == []
     checkpoints.save(1, {long[1:]: np.ones(1)}, extra={"n" * 65_000: np.ones(1)})
     assert list(checkpoints.load(1).model) == [long[1:]]
+
+
+def test_numbers_that_are_none_are_named(tmp_path):
+    for options, error, message in (
+        ({"keep_last": -1}, ValueError, "keep_last is -1: give 0"),
+        ({"keep_every": 1.5}, TypeError, "keep_every is a whole number, not 1.5"),
+        ({"keep_best": [3]}, TypeError, "keep_best is a text"),
+    ):
+        with pytest.raises(error, match=message):
+            apr.Checkpoints(tmp_path, **options)
+        with pytest.raises(error, match=message):
+            apr.Checkpoints(tmp_path).prune(**options)
+    checkpoints = apr.Checkpoints(tmp_path)
+    model = {"w": np.ones(1)}
+    for given, error, message in (
+        ((-1, model), ValueError, "step is -1"),
+        ((1 << 64, model), ValueError, "step is 18446744073709551616: give 0 to 2\\^64-1"),
+        (("1", model), TypeError, "step is a whole number, not '1'"),
+        ((1, model, None, {3: 0.5}), TypeError, "the name of a metric is a text, not 3"),
+    ):
+        with pytest.raises(error, match=message):
+            checkpoints.save(*given)
+    with pytest.raises(ValueError, match="count is -1"):
+        checkpoints.keep_last(-1)
+    for step, name in ((False, "step_0"), (np.int64(7), "step_7")):
+        assert checkpoints.save(step, model) == tmp_path / name and (tmp_path / name).is_dir()
+    assert checkpoints.steps() == [0, 7]
+
+
+def test_threads_may_share_a_folder(tmp_path):
+    checkpoints, errors = apr.Checkpoints(tmp_path), []
+
+    def save(thread: int) -> None:
+        try:
+            for number in range(8):
+                checkpoints.save(thread * 100 + number, {"w": np.ones(100)}, asynchronous=True)
+        except Exception as error:  # noqa: BLE001
+            errors.append(error)
+
+    threads = [threading.Thread(target=save, args=(thread,)) for thread in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    checkpoints.wait()
+    assert not errors and len(checkpoints.steps()) == 32

@@ -9,17 +9,17 @@ from collections.abc import Callable
 
 
 class Background:
-    """One piece of work at a time. Its error is raised when the next begins or when it is waited for; one that no one asks about is
-    printed when the process ends."""
+    """One piece of work at a time, whichever threads begin it. Its error is raised when the next begins or when it is waited for; one that no
+    one asks about is printed when the process ends."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._errors: list[BaseException] = []
         weakref.finalize(self, _tell, self._errors)
 
     def start(self, work: Callable[[], None]) -> None:
         """Begins. The process does not end before it is done."""
-        self.wait()
 
         def run(errors: list[BaseException] = self._errors) -> None:
             try:
@@ -28,11 +28,17 @@ class Background:
                 # The frames of a traceback would keep everything that was to be saved.
                 errors.append(error.with_traceback(None))
 
-        self._thread = threading.Thread(target=run, name="apr-checkpoint")
-        self._thread.start()
+        with self._lock:
+            self._join()
+            self._thread = threading.Thread(target=run, name="apr-checkpoint")
+            self._thread.start()
 
     def wait(self) -> None:
         """Returns when the work is done, or raises its error."""
+        with self._lock:
+            self._join()
+
+    def _join(self) -> None:
         if self._thread is not None:
             self._thread.join()
             self._thread = None

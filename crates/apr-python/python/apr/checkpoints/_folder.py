@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -129,6 +130,7 @@ class Checkpoints:
             self._background.wait()
         own: dict[str, Any] = {}
         with _shared_errors(group, f"the checkpoint of step {step}"):
+            step = _count("step", step)
             if is_training if rng is None else rng:
                 own["rng"] = _random.global_states()
             if generators is not None:
@@ -156,7 +158,7 @@ class Checkpoints:
                 optimizer_state=optimizer_state,
             )
             given |= {
-                "metrics": {name: float(value) for name, value in (metrics or {}).items()},
+                "metrics": _numbers(metrics),
                 "model_class": model_class or adapter.class_name(model),
                 "optimizer_class": optimizer_class or _states.class_name(optimizer),
                 "framework": _states.framework_of(adapter, model, optimizer),
@@ -239,7 +241,7 @@ class Checkpoints:
 
     def keep_last(self, count: int) -> list[int]:
         """Removes all but the `count` newest checkpoints and returns the steps that went, ascending."""
-        return self._native.keep_last(count)
+        return self._native.keep_last(_count("count", count))
 
     def prune(
         self,
@@ -292,7 +294,28 @@ def _shared_errors(group: Ranks | None, what: str) -> Iterator[None]:
 
 
 def _rules(keep_last: int, keep_best: str | Iterable[str], keep_every: int) -> tuple[int, list[str], int]:
-    return keep_last, [keep_best] if isinstance(keep_best, str) else list(keep_best), keep_every
+    best = [keep_best] if isinstance(keep_best, str) else list(keep_best)
+    for rule in best:
+        if not isinstance(rule, str):
+            raise TypeError(f"keep_best is a text such as '3:val_loss', or several, not {rule!r}")
+    return _count("keep_last", keep_last), best, _count("keep_every", keep_every)
+
+
+def _count(name: str, value: Any) -> int:
+    try:
+        found = int(operator.index(value))
+    except TypeError:
+        raise TypeError(f"{name} is a whole number, not {value!r}") from None
+    if not 0 <= found < 1 << 64:
+        raise ValueError(f"{name} is {found}: give 0 to 2^64-1")
+    return found
+
+
+def _numbers(metrics: Mapping[str, Any] | None) -> dict[str, float]:
+    for name in metrics or {}:
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a metric is a text, not {name!r}")
+    return {name: float(value) for name, value in (metrics or {}).items()}
 
 
 def _given(
