@@ -680,3 +680,14 @@ def test_arrays_hold_the_memory_that_was_loaded():
         with pytest.raises(BufferError):
             owner.clear()
         assert array.sum() == 1_000
+
+
+def test_arrays_of_types_that_no_file_has_are_named_by_their_place(tmp_path):
+    for value in (np.array(["a"]), np.datetime64(1, "s"), np.array([object()]), np.zeros((), "V4")):
+        for write in (save, lambda data: save_file(data, tmp_path / "f")):
+            with pytest.raises(UnsupportedTypeError, match=r"Unknown dtype .* complex64, in `\.a\[1\]\.b`$") as caught:
+                write({"x": np.ones(1), "a": [0, {"b": value}]})
+            assert (caught.value.code, caught.value.path) == ("ss-data-type", ".a[1].b")
+    with pytest.raises(UnsupportedTypeError) as caught:
+        save(np.array(["a"]))
+    assert caught.value.path == ""

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from apr.safetensors import SafetensorError, safe_open
 from apr.safetensors import numpy as _numpy_files
-from apr.safetensors import safe_open
 
 from ._capture import Capture, capture
 from ._plugins import plugins_of
@@ -75,7 +76,8 @@ def _prepared(
     plugins: Any,
     classes: Mapping[str, type] | None,
     widen: bool,
-) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+) -> tuple[dict[str, np.ndarray], dict[str, str], dict[str, str]]:
+    """The tensors of a file and its metadata, and where in the data each tensor is."""
     own = dict(metadata or {})
     for key in (SCHEMA_KEY, VERSION_KEY):
         if key in own:
@@ -90,7 +92,19 @@ def _prepared(
     tensors = {name: plain(array) for name, array in writer.tensors.items()}
     # The format's own readers want at least one.
     tensors = tensors or {"null": np.zeros(1, np.int64)}
-    return tensors, {key: own[key] for key in sorted(own)}
+    return tensors, {key: own[key] for key in sorted(own)}, writer.places
+
+
+@contextmanager
+def _placed(places: Mapping[str, str]) -> Iterator[None]:
+    """Element types that no file has are refused like any other type: with the place in the data, which no caller gave a number."""
+    try:
+        yield
+    except SafetensorError as error:
+        if error.code != "st-dtype" or error.tensor not in places:
+            raise
+        text = str(error).removesuffix(f" (tensor `{error.tensor}`)")
+        raise UnsupportedTypeError(text, "ss-data-type", places[error.tensor]) from error
 
 
 def save_file(
@@ -121,8 +135,9 @@ def save_file(
         UnsupportedTypeError: for a value of a type that cannot be saved.
         StructureError: for dict keys with one text, data nested too deeply, reserved keys of metadata.
     """
-    tensors, own = _prepared(data, metadata, plugins, dataclasses, widen_floats)
-    _numpy_files.save_file(tensors, os.fspath(Path(path).expanduser()), metadata=own)
+    tensors, own, places = _prepared(data, metadata, plugins, dataclasses, widen_floats)
+    with _placed(places):
+        _numpy_files.save_file(tensors, os.fspath(Path(path).expanduser()), metadata=own)
 
 
 def save(
@@ -134,8 +149,9 @@ def save(
     widen_floats: bool = False,
 ) -> bytes:
     """The bytes that `save_file` would write. Arguments and errors are the same."""
-    tensors, own = _prepared(data, metadata, plugins, dataclasses, widen_floats)
-    return _numpy_files.save(tensors, metadata=own)
+    tensors, own, places = _prepared(data, metadata, plugins, dataclasses, widen_floats)
+    with _placed(places):
+        return _numpy_files.save(tensors, metadata=own)
 
 
 def _value(schema: Any, reader: Reader, plugins: Any) -> Any:

@@ -22,6 +22,8 @@ class Writer(Walk):
     def __init__(self, classes: Mapping[str, type], widen_floats: bool) -> None:
         super().__init__(MAX_NODES)
         self.tensors: dict[str, np.ndarray] = {}
+        self.places: dict[str, str] = {}
+        """Where in the data the tensors are, by their names."""
         self.names = {cls: name for name, cls in classes.items()}
         self.widen_floats = widen_floats
         self.plugins: dict[type, tuple[str, Any]] = {}
@@ -76,6 +78,7 @@ class Writer(Walk):
         """Keeps an array as a tensor of the file and returns its name there."""
         name = self.tensor_name()
         self.tensors[name] = array
+        self.places[name] = "".join(self._steps)
         return name
 
     def items(self, items: Iterable[Any]) -> list[Any]:
