@@ -339,3 +339,25 @@ def test_tensors_of_torch_in_a_tree_are_not_those_of_jax(tmp_path):
     for model in ({"m": {"w": torch.ones(1)}}, [torch.ones(1)]):
         with pytest.raises(TypeError, match=r"not an array|cannot be saved as a model"):
             apr.Checkpoints(tmp_path).save(1, model)
+
+
+def test_ways_of_one_name_are_told_apart(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path)
+
+    def made(factor: float) -> Any:
+        return {"a.b": jnp.full(1, factor), "a": {"b": jnp.full(1, 2 * factor)}, "a.b~2": jnp.full(1, 3 * factor), "c": jnp.ones(1)}
+
+    checkpoints.save(1, made(1.0))
+    loaded = checkpoints.load(1)
+    assert len(loaded.model) == 4
+    whole = loaded.load_into(made(0.0)).model
+    assert (whole["a.b"][0], whole["a"]["b"][0], whole["a.b~2"][0]) == (1, 2, 3)
+    for name in ("a.b", "a", "a.b~2"):
+        part = {name: made(0.0)[name]}
+        assert jax.tree.all(jax.tree.map(np.array_equal, loaded.load_into(part, strict=False).model[name], made(1.0)[name])), name
+        with pytest.raises(ValueError, match="the trees differ"):
+            loaded.load_into(part)
+    # What was saved of one way is not given to two.
+    checkpoints.save(2, {"a": {"b": jnp.ones(1)}})
+    with pytest.raises(ValueError, match="lacks a.b~2"):
+        checkpoints.load(2).load_into({"a.b": jnp.ones(1), "a": {"b": jnp.ones(1)}}, strict=False)

@@ -5,6 +5,7 @@ A file has the leaves by the way that leads to them. Containers, named tuples am
 
 from __future__ import annotations
 
+import collections
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -56,13 +57,26 @@ def _part_of_path(key: Any) -> str:
     return str(next((part for part in found if part is not None), key))
 
 
-def _flattened(tree: Any) -> tuple[dict[str, Any], Any]:
-    """The leaves by name, and what puts them together again."""
+def _flattened(tree: Any, saved: Mapping[str, list[str]] | None = None) -> tuple[dict[str, Any], dict[str, list[str]], Any]:
+    """The leaves by name, the ways to those whose names do not tell them, and what puts them together again.
+
+    A name that several ways have, such as `a.b`, is given as it was when the ways of `saved` were; one of no way in it is free.
+    """
     leaves, treedef = jax.tree_util.tree_flatten_with_path(tree)
+    names_saved = {tuple(way): name for name, way in (saved or {}).items()}
+    ways = [tuple(map(_part_of_path, path)) for path, _ in leaves]
+    plain = [".".join(way) or "value" for way in ways]
+    counts = collections.Counter(plain)
     named: dict[str, Any] = {}
-    for path, leaf in leaves:
-        named[free_name(".".join(map(_part_of_path, path)) or "value", named)] = leaf
-    return named, treedef
+    unclear: dict[str, list[str]] = {}
+    # Names that were saved are not for other ways.
+    taken = dict.fromkeys(names_saved.values())
+    for way, text, (_, leaf) in zip(ways, plain, leaves, strict=True):
+        name = names_saved.get(way) or free_name(text, taken)
+        named[name], taken[name] = leaf, None
+        if counts[text] > 1 or name != text:
+            unclear[name] = list(way)
+    return named, unclear, treedef
 
 
 def _pure(value: Any) -> Any:
@@ -80,7 +94,8 @@ def pack(tree: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
     tensors: dict[str, Any] = {}
     values: dict[str, Any] = {}
     keys: dict[str, str] = {}
-    for name, leaf in _flattened(_pure(tree))[0].items():
+    named, unclear, _ = _flattened(_pure(tree))
+    for name, leaf in named.items():
         if _is_key(leaf):
             keys[name] = str(jax.random.key_impl(leaf))
             tensors[name] = jax.random.key_data(leaf)
@@ -90,14 +105,14 @@ def pack(tree: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
             values[name] = leaf
         else:
             raise TypeError(f"leaf `{name}` is a {type(leaf).__name__}, which no file can hold: leave it out of the tree")
-    notes = {"values": values, "keys": keys}
+    notes = {"values": values, "keys": keys, "ways": unclear}
     return flat(tensors, copy), {kind: found for kind, found in notes.items() if found}
 
 
 def prepare(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool) -> Fill:
     """Of a tree one like the target with the leaves that were saved, each on the devices of its place; objects of `flax.nnx` are filled."""
     values, keys = notes.get("values", {}), notes.get("keys", {})
-    named, treedef = _flattened(_pure(target))
+    named, _, treedef = _flattened(_pure(target), notes.get("ways"))
     missing = [name for name in named if name not in file.table and name not in values]
     unexpected = [name for name in (*file.table, *values) if name not in named]
     if missing or strict and unexpected:
