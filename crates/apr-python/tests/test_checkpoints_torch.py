@@ -23,7 +23,7 @@ from apr.safetensors import SafetensorError  # noqa: E402
 from apr.safetensors.torch import load_file, load_model  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.optim import lr_scheduler as schedulers  # noqa: E402
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn  # noqa: E402
+from torch.optim.swa_utils import SWALR, AveragedModel, get_ema_multi_avg_fn  # noqa: E402
 
 N_STEPS = 14
 
@@ -165,10 +165,11 @@ def test_every_optimizer_goes_on_to_the_bit(optimizer, tmp_path):
         lambda o: schedulers.CyclicLR(o, 1e-3, 1e-2, step_size_up=4, cycle_momentum=False),
         lambda o: schedulers.LambdaLR(o, lambda step: 0.9**step),
         lambda o: schedulers.ReduceLROnPlateau(o, patience=1),
+        lambda o: SWALR(o, 0.05, 6, "linear"),
         lambda o: schedulers.SequentialLR(o, [schedulers.ConstantLR(o, 0.1, 3), schedulers.PolynomialLR(o, 30)], [4]),
         lambda o: schedulers.ChainedScheduler([schedulers.LinearLR(o, 0.1, total_iters=6), schedulers.ExponentialLR(o, 0.9)]),
     ],
-    ids=["OneCycle", "Step", "MultiStep", "WarmRestarts", "Cyclic", "Lambda", "Plateau", "Sequential", "Chained"],
+    ids=["OneCycle", "Step", "MultiStep", "WarmRestarts", "Cyclic", "Lambda", "Plateau", "SWA", "Sequential", "Chained"],
 )
 def test_every_scheduler_goes_on_to_the_bit(scheduler, tmp_path):
     goes_on(tmp_path, scheduler=scheduler)
@@ -923,3 +924,38 @@ def test_tied_weights_may_have_any_names(names, tmp_path):
     loaded.load_into(other)
     assert all(torch.equal(getattr(other, name), getattr(model, names[0])) for name in names)
     assert getattr(other, names[0]) is getattr(other, names[1])
+
+
+def test_the_annealing_of_a_scheduler_is_saved_by_its_name(tmp_path):
+    def made(strategy: str) -> tuple[Any, Any, Any]:
+        model = nn.Linear(1, 1)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        one = SWALR(optimizer, 0.05, 4, strategy)
+        return model, optimizer, {"one": one, "chained": schedulers.ChainedScheduler([one])}
+
+    checkpoints = apr.Checkpoints(tmp_path)
+    for step, strategy in enumerate(("linear", "cos")):
+        model, optimizer, scheduler = made(strategy)
+        checkpoints.save(step, model, optimizer, scheduler=scheduler)
+        model, optimizer, other = made("cos" if strategy == "linear" else "linear")
+        checkpoints.load(step).load_into(model, optimizer, scheduler=other)
+        assert other["one"].anneal_func(0.25) == scheduler["one"].anneal_func(0.25)
+
+
+def test_parameters_beside_the_model_have_names_of_their_own(tmp_path):
+    def made() -> tuple[Any, Any]:
+        model = nn.ParameterList([nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(3))])
+        extra = nn.Parameter(torch.ones(1))
+        optimizer = torch.optim.Adam([extra, *model])
+        sum(((index + 2) * param.sum() for index, param in enumerate((extra, *model)))).backward()
+        optimizer.step()
+        return model, optimizer
+
+    checkpoints = apr.Checkpoints(tmp_path)
+    model, optimizer = made()
+    checkpoints.save(1, model, optimizer)
+    assert checkpoints.load(1).optimizer["param_groups"][0]["params"] == ["0~2", "0", "1"]
+    other, filled = made()
+    filled.state.clear()
+    checkpoints.load(1).load_into(other, filled)
+    assert same(filled.state_dict(), optimizer.state_dict())

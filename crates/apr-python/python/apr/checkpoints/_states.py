@@ -31,6 +31,29 @@ def methods_of(value: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]] | N
     return None
 
 
+def _strategies(value: Any) -> dict[str, Any]:
+    """The functions that a scheduler of torch may keep in its state, by the names of strategies that `SWALR` gives them."""
+    torch = sys.modules.get("torch")
+    schedulers = getattr(getattr(torch, "optim", None), "lr_scheduler", None)
+    if schedulers is None or not isinstance(value, schedulers.LRScheduler):
+        return {}
+    cls = getattr(sys.modules.get("torch.optim.swa_utils"), "SWALR", None)
+    found = {name: getattr(cls, f"_{name}_anneal", None) for name in ("cosine", "linear")}
+    return {name: function for name, function in found.items() if function is not None}
+
+
+def _annealing(state: Any, table: Mapping[Any, Any]) -> Any:
+    """The state of a scheduler with other values for how `SWALR` anneals, also in the states of schedulers that it chains."""
+    if type(state) is list:
+        return [_annealing(item, table) for item in state]
+    if type(state) is not dict:
+        return state
+    return {
+        key: table.get(item, item) if key == "anneal_func" and (callable(item) or isinstance(item, str)) else _annealing(item, table)
+        for key, item in state.items()
+    }
+
+
 def state_of(value: Any, special: Callable[[Any], Any] = lambda _: None, depth: int = 0) -> Any:
     """The state of an object, or of each object in mappings, lists and tuples; plain data is its own."""
     found = special(value)
@@ -38,7 +61,8 @@ def state_of(value: Any, special: Callable[[Any], Any] = lambda _: None, depth: 
         return found
     methods = methods_of(value)
     if methods is not None:
-        return methods[0]()
+        names = {function: name for name, function in _strategies(value).items()}
+        return _annealing(methods[0](), names) if names else methods[0]()
     if depth > MAX_DEPTH:
         # What is nested so deeply, or within itself, cannot be saved: the writer refuses it and says where it is.
         return value
@@ -71,7 +95,8 @@ def prepared(target: Any, state: Any, special: Callable[[Any, Any], Fill | None]
     if methods is not None:
 
         def fill() -> Any:
-            methods[1](state)
+            strategies = _strategies(target)
+            methods[1](_annealing(state, strategies) if strategies else state)
             return target
 
         return fill

@@ -16,7 +16,7 @@ from torch.nn.parameter import UninitializedTensorMixin
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from . import _states
-from ._files import MARKS, Part, TensorFile, as_framework, flat, listed, structure
+from ._files import MARKS, Part, TensorFile, as_framework, flat, free_name, listed, structure
 
 NAME = "torch"
 
@@ -230,8 +230,12 @@ def _names_of(model: Any) -> dict[int, str]:
 def _named(optimizer: Any, packed: Mapping[str, Any], names: Mapping[int, str]) -> dict[int, Any]:
     """What a checkpoint calls each parameter of an optimizer, by its index in the optimizer's state."""
     groups = zip(optimizer.param_groups, packed["param_groups"], strict=True)
-    pairs = (pair for group, numbers in groups for pair in zip(group["params"], numbers["params"], strict=True))
-    return {number: names.get(id(param), number) for param, number in pairs}
+    pairs = [pair for group, numbers in groups for pair in zip(group["params"], numbers["params"], strict=True)]
+    calls = {number: names[id(param)] for param, number in pairs if id(param) in names}
+    taken = dict.fromkeys(calls.values())
+    # Of parameters of the model itself: those of a list are called 0, 1 and so on.
+    free = {number: number if str(number) not in taken else free_name(str(number), taken) for _, number in pairs}
+    return {number: calls.get(number, free[number]) for _, number in pairs}
 
 
 def pack_optimizer(optimizer: Any, model: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
