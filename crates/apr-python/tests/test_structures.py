@@ -134,8 +134,12 @@ def test_file_and_bytes_are_the_same(tmp_path):
 
 def test_schema_does_not_depend_on_the_process():
     code = (
-        "import sys; from apr.structures import save;"
-        "sys.stdout.buffer.write(save([set('abcdefgh'), frozenset([b'a', b'b', 'c', frozenset('xyz')])]))"
+        "import collections, dataclasses, sys; from apr.structures import save;"
+        "sets = [frozenset(text) for text in ('', 'a', 'abcdef', 'xyz')];"
+        "made = dataclasses.make_dataclass('Made', ['s'], frozen=True); row = collections.namedtuple('Row', 'a s');"
+        "keys = [key for s in sets for key in (s, (s,), (1, s), made(s), row(0, (s, s)))];"
+        "data = [set('abcdefgh'), frozenset([b'a', b'b', 'c', frozenset('xyz')]), dict.fromkeys(keys), set(keys)];"
+        "sys.stdout.buffer.write(save(data))"
     )
     runs = []
     for seed in ("1", "2", "3"):
@@ -691,3 +695,10 @@ def test_arrays_of_types_that_no_file_has_are_named_by_their_place(tmp_path):
     with pytest.raises(UnsupportedTypeError) as caught:
         save(np.array(["a"]))
     assert caught.value.path == ""
+
+
+def test_keys_with_frozensets_come_back():
+    data = {frozenset("ab"): 1, (1, frozenset([2, (3,)])): 2, frozenset(): 3, (frozenset("a"),): 4}
+    assert load(save(data)) == data
+    schema = json.loads(json.loads(header(save(data)))["__metadata__"][SCHEMA])
+    assert list(schema["value"]) == ["frozenset({'a', 'b'})", "(1, frozenset({2, (3,)}))", "frozenset()", "(frozenset({'a'}),)"]

@@ -98,7 +98,7 @@ class Writer(Walk):
     def entries(self, data: Mapping[Any, Any]) -> dict[str, Any]:
         labels: dict[str, Any] = {}
         for key in data:
-            label = _text(self, key)
+            label = _text(self, key) if not _has_set(key) else _shown(key)
             if label in labels:
                 message = f"two keys of a dict are both written {label[:256]!r}: use keys of one type"
                 raise self.error(message, "ss-key-collision")
@@ -124,7 +124,35 @@ def _order(item: Any) -> Any:
         parts = [_order(part) for part in item]
         # The end comes after every part: of two items of which one begins with the other, the longer is the first.
         return type(item).__qualname__, "", [*(sorted(parts) if isinstance(item, frozenset) else parts), _END]
+    if _has_set(item):
+        return type(item).__qualname__, _shown(item), []
     return type(item).__qualname__, repr(item), []
+
+
+def _has_set(value: Any) -> bool:
+    """Whether the text of a value has the elements of sets, in the order of this process."""
+    if isinstance(value, tuple):
+        return any(map(_has_set, value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return any(_has_set(getattr(value, field.name)) for field in dataclasses.fields(value))
+    return isinstance(value, frozenset)
+
+
+def _shown(value: Any) -> str:
+    """A text like that of `repr`, the same in every process."""
+    if not _has_set(value):
+        return repr(value)
+    name = type(value).__qualname__
+    if isinstance(value, frozenset):
+        items = [_shown(item) for item in sorted(value, key=_order)]
+        return f"{name}({{{', '.join(items)}}})" if items else f"{name}()"
+    if dataclasses.is_dataclass(value):
+        fields = dataclasses.fields(value)
+        return f"{name}({', '.join(f'{field.name}={_shown(getattr(value, field.name))}' for field in fields)})"
+    items = [_shown(item) for item in value]
+    if is_row(type(value)):
+        return f"{name}({', '.join(map('='.join, zip(type(value)._fields, items, strict=True)))})"
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
 def _write_number(writer: Writer, data: Any) -> dict[str, Any]:
