@@ -240,3 +240,12 @@ def test_a_file_of_an_unknown_format_is_not_compared_with_one(tmp_path):
     with pytest.raises(apr.AprError, match="not an .apr, sealed, safetensors or GGUF file") as caught:
         apr.inspect(path)
     assert caught.value.code == "ac-magic"
+
+
+def test_types_are_those_of_the_oldest_python():
+    """`collections.abc.Buffer` came with Python 3.12; type checkers know `typing_extensions` without a package."""
+    folder = Path(apr.__file__).parent
+    for path in (*folder.rglob("*.py"), *folder.rglob("*.pyi")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module == "collections.abc":
+                assert "Buffer" not in [alias.name for alias in node.names], path

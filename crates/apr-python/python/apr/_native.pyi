@@ -1,11 +1,12 @@
 """What the native module of apr has."""
 
 import os
-from collections.abc import Buffer, Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from typing_extensions import Buffer
 
 __version__: str
 

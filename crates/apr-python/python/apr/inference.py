@@ -16,7 +16,7 @@ from ._native import inference_key, private_request
 from ._refusals import refused
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer
+    from typing_extensions import Buffer
 
     _Key = str | os.PathLike[str] | bytes
 

@@ -14,7 +14,7 @@ from ._refusals import status
 from ._tables import table
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer
+    from typing_extensions import Buffer
 
 __all__ = ["ScanReport", "scan"]
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from .._native import load_arrays, safe_open, save_arrays, save_arrays_file
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer
-
     import numpy as np
+    from typing_extensions import Buffer
 
 __all__ = ["load", "load_file", "save", "save_file"]
 

@@ -101,10 +101,11 @@ def _placed(places: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except SafetensorError as error:
-        if error.code != "st-dtype" or error.tensor not in places:
+        place = places.get(error.tensor or "")
+        if error.code != "st-dtype" or place is None:
             raise
         text = str(error).removesuffix(f" (tensor `{error.tensor}`)")
-        raise UnsupportedTypeError(text, "ss-data-type", places[error.tensor]) from error
+        raise UnsupportedTypeError(text, "ss-data-type", place) from error
 
 
 def save_file(
