@@ -29,6 +29,7 @@ from apr.structures import (
     save,
     save_file,
 )
+from apr.structures._capture import copied
 from apr.structures._write import _order
 from conftest import sidecars
 
@@ -702,3 +703,66 @@ def test_keys_with_frozensets_come_back():
     assert load(save(data)) == data
     schema = json.loads(json.loads(header(save(data)))["__metadata__"][SCHEMA])
     assert list(schema["value"]) == ["frozenset({'a', 'b'})", "(1, frozenset({2, (3,)}))", "frozenset()", "(frozenset({'a'}),)"]
+
+
+def test_fields_come_back_as_they_were():
+    @dataclasses.dataclass
+    class Doubled:
+        x: int
+        y: int = 1
+
+        def __post_init__(self):
+            self.x *= 2
+            self.made = True
+
+    @dataclasses.dataclass(frozen=True)
+    class Frozen:
+        x: int
+        start: dataclasses.InitVar[int] = 3
+
+        def __post_init__(self, start):
+            object.__setattr__(self, "x", self.x + start)
+
+    @dataclasses.dataclass
+    class Needing:
+        x: int
+        start: dataclasses.InitVar[int]
+        kind = "class"
+
+        def __post_init__(self, start):
+            self.x += start
+
+    class Row(collections.namedtuple("Row", "x y", defaults=[5])):
+        def __new__(cls, x, y=0):
+            return super().__new__(cls, x + 1, y)
+
+    classes = {cls.__name__: cls for cls in (Doubled, Frozen, Needing, Row)}
+    for value in (Doubled(1), Frozen(1), Needing(1, 3), Row(1, 2)):
+        again = load(save(value, dataclasses=classes), dataclasses=classes)
+        assert type(again) is type(value) and again == value
+        assert load(save(again, dataclasses=classes), dataclasses=classes) == value
+    assert load(save(Doubled(1), dataclasses=classes), dataclasses=classes).made
+    assert load(save(collections.namedtuple("Row", "x")(1)), dataclasses=classes) == tuple.__new__(Row, (1, 5))
+    for fields in ("x y z", "y"):
+        with pytest.raises(StructureError, match="refuses its fields: '[xz]' in one of file and class") as caught:
+            load(save(collections.namedtuple("Row", fields)(*fields.split())), dataclasses=classes)
+        assert caught.value.code == "ss-custom"
+    assert copied(Row(1, 2)) == Row(1, 2)
+
+
+def test_dataclasses_that_hold_more_than_fields_are_refused():
+    @dataclasses.dataclass
+    class Output(collections.OrderedDict):
+        x: int = 1
+
+    value = Output(2)
+    value["x"] = 2
+    assert load(save(value, dataclasses={"Output": Output}), dataclasses={"Output": Output}).x == 2
+    value["other"] = 3
+    for base, more in ((list, "append"), (set, "add")):
+        made = dataclasses.make_dataclass("Made", [("x", int)], bases=(base,), eq=False)(1)
+        assert type(load(save(made))).__name__ == "SafestructuresDataclass"
+        getattr(made, more)(5)
+        for data in (made, value):
+            with pytest.raises(UnsupportedTypeError, match=r"elements beside its fields.*in `\[0\]`"):
+                save([data])

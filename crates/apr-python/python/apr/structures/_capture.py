@@ -139,7 +139,7 @@ def copied(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, tuple) and is_row(type(value)):
-        return type(value)(*map(copied, value))
+        return tuple.__new__(type(value), map(copied, value))
     if type(value) in (list, tuple, set, frozenset):
         return type(value)(map(copied, value))
     if isinstance(value, dict) and not dataclasses.is_dataclass(value):

@@ -259,6 +259,13 @@ def _read_deque(reader: Reader, value: Any, fields: dict[str, Any]) -> Any:
     return collections.deque(items, maxlen)
 
 
+def _needs_more(cls: Any) -> bool:
+    """Whether objects of a dataclass are made of more than fields: of an `InitVar` without a default."""
+    fields = {field.name for field in dataclasses.fields(cls)}
+    others = (field for name, field in cls.__dataclass_fields__.items() if name not in fields)
+    return any(field._field_type is dataclasses._FIELD_INITVAR and field.default is dataclasses.MISSING for field in others)  # type: ignore[attr-defined]
+
+
 def _read_dataclass(reader: Reader, value: Any, fields: dict[str, Any]) -> Any:
     name = reader.typed(fields.pop("name"), str, "a string") if "name" in fields else ""
     values = reader.fields(value)
@@ -271,11 +278,16 @@ def _read_dataclass(reader: Reader, value: Any, fields: dict[str, Any]) -> Any:
     for field in values.keys() - known.keys():
         raise reader.error(f"{cls} has no field {field[:256]!r}", "ss-field-unknown")
     try:
-        result = cls(**{field: value for field, value in values.items() if known[field].init})
+        if _needs_more(cls) and values.keys() == known.keys():
+            # What it was made of is no field, and not known.
+            result = cls.__new__(cls)
+        else:
+            result = cls(**{field: value for field, value in values.items() if known[field].init})
     except (TypeError, ValueError) as error:
         raise reader.error(f"{cls} refuses its fields: {error}", "ss-custom") from error
+    # What `__post_init__` has changed when the object was made is not to be changed again.
     for field, value in values.items():
-        if not known[field].init:
+        if getattr(result, field, None) is not value:
             object.__setattr__(result, field, value)
     return result
 
@@ -287,10 +299,13 @@ def _read_row(reader: Reader, value: Any, fields: dict[str, Any]) -> Any:
     if cls is None:
         shown = name if name.isidentifier() else "Row"
         cls = reader.made("named tuple", name, values, lambda: collections.namedtuple(shown, list(values)))
-    try:
-        return cls(**values)
-    except (TypeError, ValueError) as error:
-        raise reader.error(f"{cls} refuses its fields: {error}", "ss-custom") from error
+    fields_known = cls._fields
+    values = {**{name: value for name, value in getattr(cls, "_field_defaults", {}).items() if name not in values}, **values}
+    if values.keys() != set(fields_known):
+        differ = ", ".join(map(repr, sorted(values.keys() ^ set(fields_known))))
+        raise reader.error(f"{cls} refuses its fields: {differ[:256]} in one of file and class", "ss-custom")
+    # Without its `__new__`, which may change what it is given.
+    return tuple.__new__(cls, [values[name] for name in fields_known])
 
 
 def _read_enum(reader: Reader, value: Any, fields: dict[str, Any]) -> Any:

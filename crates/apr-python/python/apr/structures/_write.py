@@ -214,7 +214,12 @@ def _write_dataclass(writer: Writer, data: Any) -> dict[str, Any]:
     cls = type(data)
     if cls is type:
         raise writer.error(f"{data} is a class: save an instance of it", "ss-data-type", UnsupportedTypeError)
-    fields = ((field.name, getattr(data, field.name)) for field in dataclasses.fields(data))
+    names = [field.name for field in dataclasses.fields(data)]
+    # Outputs of transformers are dicts with their fields as entries; anything else in a container would be lost.
+    if isinstance(data, (dict, list, set)) and not (isinstance(data, dict) and data.keys() <= set(names)) and len(data):
+        message = f"{cls} is a dataclass with elements beside its fields, which would be lost: convert it, or give a plugin for it"
+        raise writer.error(message, "ss-data-type", UnsupportedTypeError)
+    fields = ((name, getattr(data, name)) for name in names)
     node = {"data_type": DATACLASS, "value": writer.fields(fields)}
     name = writer.names.get(cls, getattr(cls, "__apr_name__", None))
     return node if name is None else {**node, "name": name}
