@@ -406,7 +406,8 @@ mod tests {
                 |number| Entries::from([(OF_GGUF.to_owned(), format!("[[\"a\",\"{kind}\",{number}]]"))]);
             to_gguf(&entries(right), false, &mut GgufBuilder::new()).unwrap();
             let error = to_gguf(&entries(wrong), false, &mut GgufBuilder::new()).unwrap_err();
-            assert_eq!(error.code(), "mo-entry-type", "{kind}");
+            // JSON has no number of 64 bits that large.
+            assert!(["mo-entry-type", "mo-invalid-entry"].contains(&error.code()), "{kind}: {error}");
         }
     }
 
