@@ -9,7 +9,9 @@ import hashlib
 import json
 import pickle
 import random
+import signal
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -813,3 +815,27 @@ def test_threads_may_share_a_folder(tmp_path):
         thread.join()
     checkpoints.wait()
     assert not errors and len(checkpoints.steps()) == 32
+
+
+def test_a_handler_of_a_signal_saves_while_its_thread_waits(tmp_path, monkeypatch):
+    if not hasattr(signal, "setitimer"):
+        pytest.skip("no timers of signals here")
+    checkpoints = apr.Checkpoints(tmp_path)
+    begun = checkpoints._background.start
+    monkeypatch.setattr(checkpoints._background, "start", lambda work: begun(lambda: (time.sleep(0.3), work())))
+    model = {"w": np.ones(3)}
+    handled: list[int] = []
+
+    def save(*_: Any) -> None:
+        checkpoints.save(2, model, asynchronous=True)
+        handled.append(2)
+
+    before = signal.signal(signal.SIGALRM, save)
+    try:
+        checkpoints.save(1, model, asynchronous=True)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        checkpoints.wait()
+        checkpoints.wait()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert handled == [2] and checkpoints.steps() == [1, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import random
 from typing import Any
@@ -341,7 +342,7 @@ def test_tensors_of_torch_in_a_tree_are_not_those_of_jax(tmp_path):
             apr.Checkpoints(tmp_path).save(1, model)
 
 
-def test_ways_of_one_name_are_told_apart(tmp_path):
+def test_paths_of_one_name_are_told_apart(tmp_path):
     checkpoints = apr.Checkpoints(tmp_path)
 
     def made(factor: float) -> Any:
@@ -357,7 +358,18 @@ def test_ways_of_one_name_are_told_apart(tmp_path):
         assert jax.tree.all(jax.tree.map(np.array_equal, loaded.load_into(part, strict=False).model[name], made(1.0)[name])), name
         with pytest.raises(ValueError, match="the trees differ"):
             loaded.load_into(part)
-    # What was saved of one way is not given to two.
+    # What was saved of one path is not given to two.
     checkpoints.save(2, {"a": {"b": jnp.ones(1)}})
     with pytest.raises(ValueError, match="lacks a.b~2"):
         checkpoints.load(2).load_into({"a.b": jnp.ones(1), "a": {"b": jnp.ones(1)}}, strict=False)
+
+
+def test_keys_of_one_text_are_told_apart(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path)
+
+    def made(factor: float) -> Any:
+        return collections.OrderedDict([(1, {"w": jnp.full(1, factor)}), ("1", {"w": jnp.full(1, 2 * factor)})])
+
+    checkpoints.save(1, made(1.0))
+    whole = checkpoints.load(1).load_into(made(0.0)).model
+    assert (whole[1]["w"][0], whole["1"]["w"][0]) == (1, 2)

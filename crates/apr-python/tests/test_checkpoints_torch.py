@@ -820,6 +820,7 @@ def test_nested_state_keeps_its_digits_and_containers(tmp_path):
         "more": {"deep": (collections.OrderedDict(x=fine.clone()), 3)},
         "last": collections.deque([fine.clone()], maxlen=4),
         "count": torch.tensor([2**40 + 1]),
+        "counter": collections.Counter(a=1),
         "note": "text",
     }
 
@@ -959,3 +960,49 @@ def test_parameters_beside_the_model_have_names_of_their_own(tmp_path):
     filled.state.clear()
     checkpoints.load(1).load_into(other, filled)
     assert same(filled.state_dict(), optimizer.state_dict())
+
+
+def test_schedulers_keep_texts_that_are_called_like_functions(tmp_path):
+    class Named(schedulers.LambdaLR):
+        def __init__(self, optimizer: Any, name: str) -> None:
+            super().__init__(optimizer, lambda _: 1.0)
+            self.anneal_func = name
+
+    def made(name: str) -> tuple[Any, Any, Any]:
+        model = nn.Linear(1, 1)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        return model, optimizer, Named(optimizer, name)
+
+    model, optimizer, scheduler = made("cosine")
+    apr.Checkpoints(tmp_path).save(1, model, optimizer, scheduler=scheduler)
+    model, optimizer, other = made("linear")
+    apr.Checkpoints(tmp_path).load(1).load_into(model, optimizer, scheduler=other)
+    assert other.anneal_func == "cosine"
+
+
+def test_hooks_of_modules_may_need_values(tmp_path):
+    class Limited(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.new = nn.Linear(2, 2)
+            self.register_buffer("limit", torch.ones(1), persistent=False)
+            self.register_load_state_dict_pre_hook(self.rename)
+
+        @staticmethod
+        def rename(module: Any, state: dict, prefix: str, *_: Any) -> None:
+            assert float(module.limit) == 1
+            for name in [name for name in state if name.startswith(f"{prefix}old.")]:
+                state[name.replace("old.", "new.")] = state.pop(name)
+
+    old = nn.ModuleDict({"old": nn.Linear(2, 2)})
+    apr.Checkpoints(tmp_path).save(1, old)
+    new = Limited()
+    apr.Checkpoints(tmp_path).load(1).load_into(new)
+    assert torch.equal(new.new.weight, old["old"].weight)
+
+
+def test_a_model_is_read_without_what_is_beside_it(tmp_path):
+    pytest.importorskip("jax")
+    model = nn.Linear(2, 2)
+    apr.Checkpoints(tmp_path).save(1, model, extra={"count": torch.tensor([2**40])})
+    assert set(apr.Checkpoints(tmp_path).load(1, framework="jax").model) == {"weight", "bias"}

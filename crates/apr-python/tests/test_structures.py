@@ -766,3 +766,14 @@ def test_dataclasses_that_hold_more_than_fields_are_refused():
         for data in (made, value):
             with pytest.raises(UnsupportedTypeError, match=r"elements beside its fields.*in `\[0\]`"):
                 save([data])
+
+
+def test_fields_without_a_value_are_none_again():
+    @dataclasses.dataclass
+    class Later:
+        x: int
+        y: int | None = dataclasses.field(init=False)
+
+    later = Later(1)
+    later.y = None
+    assert load(save(later, dataclasses={"Later": Later}), dataclasses={"Later": Later}).y is None

@@ -38,8 +38,10 @@ def stored(name: str, value: Any, copy: bool, keep: list[Any]) -> Any:
         raise SafetensorError(
             f"`{name}` is a masked array, whose mask no file can hold: save array.filled(), or array.data and array.mask"
         )
-    if isinstance(value, (Mapping, list, tuple)):
+    if isinstance(value, Mapping):
         raise TypeError(f"`{name}` is a {type(value).__name__}, not an array: give names and arrays of one level, such as {name}.weight")
+    if isinstance(value, (list, tuple)):
+        raise TypeError(f"`{name}` is a {type(value).__name__}, not an array: convert it with numpy.asarray")
     # Objects that are no arrays of numpy are for the native module to judge, by their buffers.
     return np.array(value, order="C") if copy or isinstance(value, np.generic) else value
 

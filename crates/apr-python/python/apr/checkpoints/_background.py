@@ -13,7 +13,8 @@ class Background:
     one asks about is printed when the process ends."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Of one thread, too: a handler of a signal may save while the thread waits.
+        self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
         self._errors: list[BaseException] = []
         weakref.finalize(self, _tell, self._errors)
@@ -39,9 +40,10 @@ class Background:
             self._join()
 
     def _join(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        while (thread := self._thread) is not None:
+            thread.join()
+            if self._thread is thread:
+                self._thread = None
         if self._errors:
             raise self._errors.pop()
 

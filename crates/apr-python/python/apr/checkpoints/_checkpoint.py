@@ -96,7 +96,7 @@ class Checkpoint:
     def model(self) -> dict[str, Any]:
         """The tensors of the model by name, in the framework that wrote them or that `load` was asked for. They can be written to.
 
-        Arrays of other libraries that were in it are there, too.         Of a checkpoint of JAX, tensors of 64 bits are arrays of numpy unless
+        Arrays of other libraries that were in it are there, too. Of a checkpoint of JAX, tensors of 64 bits are arrays of numpy unless
         `jax_enable_x64` is set."""
         return self._files["model"].value(self._convert) | self._arrays_beside("model")
 
@@ -122,7 +122,8 @@ class Checkpoint:
 
     def _arrays_beside(self, part: str) -> dict[str, Any]:
         """Arrays of a model that its file cannot hold, for they are of another library than its tensors."""
-        notes = self._training(self._convert).get(part) or {}
+        file = self._files.get(_TRAINING)
+        notes = (file and file.copied().entry(part, self._convert)) or {}
         return {name: value for name, value in notes.get("values", {}).items() if _arrays.is_array(value)}
 
     def _ema(self) -> dict[str, TensorFile]:
@@ -208,7 +209,8 @@ class Checkpoint:
         for name, value, where in (("scheduler", scheduler, training), ("scaler", scaler, training), ("loader", loader, own)):
             if value is not None:
                 fills[name] = _states.prepared(value, where[name])
-        restored = Restored(**{name: fill() for name, fill in fills.items()})
+        # Each is let go when it is done: it holds what it fills with.
+        restored = Restored(**{name: fills.pop(name)() for name in tuple(fills)})
         for name, generator in (generators or {}).items():
             _random.set_state(generator, own["generators"][name])
         # The last: whatever is filled may draw from them.

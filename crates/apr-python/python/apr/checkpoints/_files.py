@@ -217,6 +217,11 @@ class TensorFile:
             return self.tensors(convert or _as_saved("torch.Tensor" if self.is_of_torch else "numpy.ndarray"))
         return _PartReader(self, convert).deserialize(schema_of(self.metadata, MAX_NODES))
 
+    def entry(self, name: str, convert: Convert | None) -> Any:
+        """One entry of a structure that is a dictionary, without the others; None if there is none."""
+        node = schema_of(self.metadata, MAX_NODES)["value"].get(name)
+        return None if node is None else _PartReader(self, convert).deserialize(node)
+
 
 class _Lazily(Mapping[str, Any]):
     def __init__(self, file: TensorFile, convert: Convert) -> None:

@@ -1,6 +1,6 @@
 """Pytrees of JAX: parameters of Flax, states of Optax, objects of `flax.nnx`.
 
-A file has the leaves by the way that leads to them. Containers, named tuples among them, are those of the tree that is filled.
+A file has the leaves by the path that leads to them. Containers, named tuples among them, are those of the tree that is filled.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ def is_module(value: Any) -> bool:
 
 def is_tree(value: Any) -> bool:
     """Whether it is more than a mapping from names to arrays of other libraries. Tensors of torch alone are for torch's own module."""
-    leaves = jax.tree_util.tree_leaves(value)
-    if not has_arrays(value) and any(map(_arrays.is_torch, leaves)):
+    # Keys of a mapping need not be of one type here: what is wrong with them is said where they are written.
+    leaves = jax.tree_util.tree_leaves(list(value.values()) if isinstance(value, Mapping) else value)
+    if not (is_module(value) or has_arrays(leaves)) and any(map(_arrays.is_torch, leaves)):
         return False
     if not isinstance(value, Mapping):
         return bool(leaves) and not jax.tree_util.all_leaves([value])
@@ -58,24 +59,28 @@ def _part_of_path(key: Any) -> str:
 
 
 def _flattened(tree: Any, saved: Mapping[str, list[str]] | None = None) -> tuple[dict[str, Any], dict[str, list[str]], Any]:
-    """The leaves by name, the ways to those whose names do not tell them, and what puts them together again.
+    """The leaves by name, the paths to those whose names do not tell them, and what puts them together again.
 
-    A name that several ways have, such as `a.b`, is given as it was when the ways of `saved` were; one of no way in it is free.
+    A name that several paths have, such as `a.b`, is given as it was when the paths of `saved` were; one of no path in it is free.
     """
     leaves, treedef = jax.tree_util.tree_flatten_with_path(tree)
-    names_saved = {tuple(way): name for name, way in (saved or {}).items()}
-    ways = [tuple(map(_part_of_path, path)) for path, _ in leaves]
-    plain = [".".join(way) or "value" for way in ways]
+    names_saved: dict[tuple[str, ...], list[str]] = collections.defaultdict(list)
+    for name, path in (saved or {}).items():
+        names_saved[tuple(path)].append(name)
+    paths = [tuple(map(_part_of_path, path)) for path, _ in leaves]
+    plain = [".".join(path) or "value" for path in paths]
     counts = collections.Counter(plain)
     named: dict[str, Any] = {}
     unclear: dict[str, list[str]] = {}
-    # Names that were saved are not for other ways.
-    taken = dict.fromkeys(names_saved.values())
-    for way, text, (_, leaf) in zip(ways, plain, leaves, strict=True):
-        name = names_saved.get(way) or free_name(text, taken)
+    # Names that were saved are not for other paths.
+    taken = dict.fromkeys(saved or {})
+    for path, text, (_, leaf) in zip(paths, plain, leaves, strict=True):
+        # Keys 1 and "1" have the same path.
+        left = names_saved.get(path)
+        name = left.pop(0) if left else free_name(text, taken)
         named[name], taken[name] = leaf, None
         if counts[text] > 1 or name != text:
-            unclear[name] = list(way)
+            unclear[name] = list(path)
     return named, unclear, treedef
 
 
@@ -105,14 +110,14 @@ def pack(tree: Any, copy: bool) -> tuple[Part, dict[str, Any]]:
             values[name] = leaf
         else:
             raise TypeError(f"leaf `{name}` is a {type(leaf).__name__}, which no file can hold: leave it out of the tree")
-    notes = {"values": values, "keys": keys, "ways": unclear}
+    notes = {"values": values, "keys": keys, "paths": unclear}
     return flat(tensors, copy), {kind: found for kind, found in notes.items() if found}
 
 
 def prepare(target: Any, file: TensorFile, notes: Mapping[str, Any], strict: bool) -> Fill:
     """Of a tree one like the target with the leaves that were saved, each on the devices of its place; objects of `flax.nnx` are filled."""
     values, keys = notes.get("values", {}), notes.get("keys", {})
-    named, _, treedef = _flattened(_pure(target), notes.get("ways"))
+    named, _, treedef = _flattened(_pure(target), notes.get("paths"))
     missing = [name for name in named if name not in file.table and name not in values]
     unexpected = [name for name in (*file.table, *values) if name not in named]
     if missing or strict and unexpected:

@@ -42,14 +42,28 @@ def _strategies(value: Any) -> dict[str, Any]:
     return {name: function for name, function in found.items() if function is not None}
 
 
-def _annealing(state: Any, table: Mapping[Any, Any]) -> Any:
-    """The state of a scheduler with other values for how `SWALR` anneals, also in the states of schedulers that it chains."""
+def _without_functions(state: Any, names: Mapping[Any, str]) -> Any:
+    """The state of a scheduler with names in place of the functions that `SWALR` anneals by, also in the states of schedulers that it chains."""
     if type(state) is list:
-        return [_annealing(item, table) for item in state]
+        return [_without_functions(item, names) for item in state]
     if type(state) is not dict:
         return state
     return {
-        key: table.get(item, item) if key == "anneal_func" and (callable(item) or isinstance(item, str)) else _annealing(item, table)
+        key: names.get(item, item) if key == "anneal_func" and callable(item) else _without_functions(item, names)
+        for key, item in state.items()
+    }
+
+
+def _with_functions(state: Any, own: Any, functions: Mapping[str, Any]) -> Any:
+    """The reverse, where the scheduler that is filled has a function."""
+    if type(state) is list and type(own) is list and len(state) == len(own):
+        return [_with_functions(*pair, functions) for pair in zip(state, own, strict=True)]
+    if type(state) is not dict or type(own) is not dict:
+        return state
+    return {
+        key: functions.get(item, item)
+        if key == "anneal_func" and isinstance(item, str) and callable(own.get(key))
+        else _with_functions(item, own.get(key), functions)
         for key, item in state.items()
     }
 
@@ -62,7 +76,7 @@ def state_of(value: Any, special: Callable[[Any], Any] = lambda _: None, depth: 
     methods = methods_of(value)
     if methods is not None:
         names = {function: name for name, function in _strategies(value).items()}
-        return _annealing(methods[0](), names) if names else methods[0]()
+        return _without_functions(methods[0](), names) if names else methods[0]()
     if depth > MAX_DEPTH:
         # What is nested so deeply, or within itself, cannot be saved: the writer refuses it and says where it is.
         return value
@@ -74,7 +88,8 @@ def state_of(value: Any, special: Callable[[Any], Any] = lambda _: None, depth: 
             return value
         # The kind of dictionary, its order and what makes its missing values stay.
         changed = copy.copy(value)
-        changed.update(items)  # type: ignore[attr-defined]
+        # Not as a Counter, which adds.
+        dict.update(changed, items)  # type: ignore[arg-type]
         return changed
     if type(value) in (list, tuple):
         return type(value)(state_of(item, special, depth + 1) for item in value)
@@ -96,7 +111,7 @@ def prepared(target: Any, state: Any, special: Callable[[Any, Any], Fill | None]
 
         def fill() -> Any:
             strategies = _strategies(target)
-            methods[1](_annealing(state, strategies) if strategies else state)
+            methods[1](_with_functions(state, methods[0](), strategies) if strategies else state)
             return target
 
         return fill

@@ -201,7 +201,12 @@ def _check_names(module: Any, own: Mapping[str, Any], saved: Mapping[str, Any], 
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        trial.load_state_dict(saved, strict=strict)
+        try:
+            trial.load_state_dict(saved, strict=strict)
+        except Exception as error:
+            # Hooks may need values, which the trial does not have: they run when the module is filled.
+            if isinstance(error, RuntimeError) and str(error).startswith("Error(s) in loading state_dict"):
+                raise
 
 
 def _without_memory(tensor: Any) -> Any:
@@ -274,7 +279,10 @@ def _prepared(optimizer: Any, state: Any, names: Mapping[int, str]) -> _states.F
         raise ValueError(f"the checkpoint has {len(saved)} groups of parameters, the optimizer {len(groups)}")
     calls = {number: called for called, number in numbers.items()}
     for group, other in zip(groups, saved, strict=True):
-        here, there = {calls[number] for number in group["params"]}, set(other["params"])
+        here = {calls[number] for number in group["params"]}
+        # Written before parameters of lists were told apart from others: by the number alone.
+        apart = {int(called.split("~")[0]): called for called in here if isinstance(called, str) and called.partition("~")[0].isdigit()}
+        there = {param if param in here else apart.get(param, param) for param in other["params"]}
         if here != there:
             raise ValueError(
                 "a group of parameters differs: "
@@ -308,7 +316,8 @@ def _with_digits(now: Any, saved: Any) -> Any:
         return saved.to(now.device) if now.dtype != saved.dtype else now
     if isinstance(saved, dict) and isinstance(now, dict) and saved.keys() == now.keys():
         changed = shallow(saved)
-        changed.update((key, _with_digits(now[key], item)) for key, item in saved.items())
+        # Not as a Counter, which adds.
+        dict.update(changed, ((key, _with_digits(now[key], item)) for key, item in saved.items()))
         return changed
     if isinstance(saved, (list, tuple, deque)) and type(now) is type(saved) and len(now) == len(saved):
         items = map(_with_digits, now, saved)

@@ -144,7 +144,8 @@ def copied(value: Any) -> Any:
         return type(value)(map(copied, value))
     if isinstance(value, dict) and not dataclasses.is_dataclass(value):
         changed = copy.copy(value)
-        changed.update((key, copied(item)) for key, item in value.items())
+        # Not as a Counter, which adds.
+        dict.update(changed, ((key, copied(item)) for key, item in value.items()))
         return changed
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         changed = copy.copy(value)

@@ -259,6 +259,9 @@ def _read_deque(reader: Reader, value: Any, fields: dict[str, Any]) -> Any:
     return collections.deque(items, maxlen)
 
 
+_ABSENT = object()
+
+
 def _needs_more(cls: Any) -> bool:
     """Whether objects of a dataclass are made of more than fields: of an `InitVar` without a default."""
     fields = {field.name for field in dataclasses.fields(cls)}
@@ -287,7 +290,7 @@ def _read_dataclass(reader: Reader, value: Any, fields: dict[str, Any]) -> Any:
         raise reader.error(f"{cls} refuses its fields: {error}", "ss-custom") from error
     # What `__post_init__` has changed when the object was made is not to be changed again.
     for field, value in values.items():
-        if getattr(result, field, None) is not value:
+        if getattr(result, field, _ABSENT) is not value:
             object.__setattr__(result, field, value)
     return result
 
