@@ -59,8 +59,8 @@ pub(crate) struct TensorSpec {
 pub struct GgufBuilder {
     endian: Endian,
     entries: Vec<EncodedEntry>,
-    /// Numbers of the entries by their keys: models may have many.
-    places: BTreeMap<Vec<u8>, usize>,
+    /// Index of each entry by its key: models may have many.
+    indices: BTreeMap<Vec<u8>, usize>,
     tensors: Vec<TensorSpec>,
 }
 
@@ -165,9 +165,9 @@ impl GgufBuilder {
 
     /// Removes a key; returns whether it existed.
     pub fn remove(&mut self, key: &str) -> bool {
-        let Some(place) = self.places.remove(key.as_bytes()) else { return false };
+        let Some(place) = self.indices.remove(key.as_bytes()) else { return false };
         self.entries.remove(place);
-        self.places.values_mut().filter(|later| **later > place).for_each(|later| *later -= 1);
+        self.indices.values_mut().filter(|later| **later > place).for_each(|later| *later -= 1);
         true
     }
 
@@ -183,8 +183,8 @@ impl GgufBuilder {
         if self.place(new_key.as_bytes()).is_some_and(|other| other != place) {
             return Err(refused(ErrorKind::DuplicateKey, new_key));
         }
-        self.places.remove(key.as_bytes());
-        self.places.insert(new_key.into(), place);
+        self.indices.remove(key.as_bytes());
+        self.indices.insert(new_key.into(), place);
         self.entries[place].key = new_key.into();
         Ok(())
     }
@@ -233,14 +233,14 @@ impl GgufBuilder {
     }
 
     fn place(&self, key: &[u8]) -> Option<usize> {
-        self.places.get(key).copied()
+        self.indices.get(key).copied()
     }
 
     fn put(&mut self, key: &[u8], value: Vec<u8>) {
         match self.place(key) {
             Some(place) => self.entries[place].value = value,
             None => {
-                self.places.insert(key.into(), self.entries.len());
+                self.indices.insert(key.into(), self.entries.len());
                 self.entries.push(EncodedEntry { key: key.into(), value });
             }
         }

@@ -311,8 +311,11 @@ fn of_metadata(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Limit { .. } => error,
         kind => {
-            let kind = ErrorKind::Metadata { what: kind.to_string().into() };
-            error.offset().map_or_else(|| kind.clone().into(), |offset| Error::from(kind.clone()).at(offset))
+            let new = Error::from(ErrorKind::Metadata { what: kind.to_string().into() });
+            match error.offset() {
+                Some(offset) => new.at(offset),
+                None => new,
+            }
         }
     }
 }
@@ -320,7 +323,9 @@ fn of_metadata(error: Error) -> Error {
 /// Of a value of the caller.
 fn wrong_metadata(name: &str, expected: &str, found: &Json) -> Error {
     let what = format!("{METADATA}: expected {expected}, found {}", found.shown()).into();
-    Error::from(ErrorKind::Metadata { what }).of(Subject::key(name))
+    let error = Error::from(ErrorKind::Metadata { what });
+    // The whole file has no name.
+    if name.is_empty() { error } else { error.of(Subject::key(name)) }
 }
 
 fn object(file: &str, json: Json) -> Result<Object, Error> {

@@ -133,7 +133,7 @@ located_error::errors! {
         /// A tensor that every model of the architecture has, or that the layers of its kind have, is in no file.
         NeededTensor = "hg-needed-tensor" (Invalid),
             "no file has this tensor, which the model needs"
-            => "fetch the whole folder again: a file is missing or incomplete, or num_hidden_layers of config.json counts more layers than the model has";
+            => "fetch the whole folder again: a file is missing or incomplete, or config.json counts more layers than the model has";
         /// Tensors have elements that the reference implementation does not read either.
         SourceType {
             /// The type.

@@ -90,7 +90,7 @@ impl Rope {
                 Some("the scaling of rotary embeddings in config.json has no factor, and is left out")
             }
             _ => Some(
-                "GGUF files have no keys for the scaling of rotary embeddings in config.json: it is left out",
+                "GGUF files of this architecture have no keys for the scaling of rotary embeddings in config.json: it is left out",
             ),
         }
     }

@@ -163,7 +163,7 @@ impl Parts {
                     parts.iter().filter_map(|name| numbered(name)).map(|part| part.set).collect();
                 let is_left_out = |name: &&str| {
                     numbered(name).is_some_and(|part| sets.contains(&part.set))
-                        && !parts.iter().any(|own| own == name)
+                        && parts.binary_search_by(|own| own.as_str().cmp(name)).is_err()
                 };
                 if let Some(file) = named(format).find(is_left_out) {
                     let (index, file) = (index.into(), file.into());
@@ -226,7 +226,9 @@ struct Numbered<'n> {
 }
 
 fn numbered(name: &str) -> Option<Numbered<'_>> {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    // As many digits as a number has, and zeros before them.
+    let is_number =
+        |text: &str| (1..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     let (before, after) = name.rsplit_once("-of-")?;
     let (_, digits) = before.rsplit_once('-').filter(|(_, number)| is_number(number))?;
     let (count, _) = after.split_once('.').filter(|(count, _)| is_number(count))?;

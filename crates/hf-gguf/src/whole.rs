@@ -22,6 +22,16 @@ const DENSE: &[&str] = &["ffn_up.weight", "ffn_down.weight"];
 const WITH_EXPERTS: &[&str] =
     &["ffn_gate_inp.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight"];
 
+/// What makes the queries of DeepSeek's models whose configuration compresses them.
+const COMPRESSED_QUERIES: &[&str] = &["attn_q_a.weight", "attn_q_a_norm.weight", "attn_q_b.weight"];
+/// Tensors that folders of an architecture have in one with others: the end of the name that the tables give, and that of the one in folders.
+const ONE_WITH_OTHERS: &[(&str, &str, &str)] = &[
+    ("deepseek2", ".k_b_proj.weight", ".kv_b_proj.weight"),
+    ("deepseek2", ".v_b_proj.weight", ".kv_b_proj.weight"),
+    ("gpt-oss", ".experts.gate_proj.weight", ".experts.gate_up_proj"),
+    ("gpt-oss", ".experts.up_proj.weight", ".experts.gate_up_proj"),
+];
+
 type Shapes<'o> = BTreeMap<&'o str, &'o [u64]>;
 /// The parts of a layer: the names of its tensors after its number.
 type Layer<'o> = BTreeSet<&'o str>;
@@ -64,7 +74,12 @@ fn folder_name(architecture: &Architecture, name: &str) -> String {
     };
     let stack = name.strip_prefix("blk.").and_then(|rest| rest.strip_suffix(".weight"));
     let of_expert = stack.and_then(|stack| stack.split_once('.')).and_then(of_expert);
-    of_expert.or_else(|| architecture.folder_name(name)).unwrap_or_else(|| name.into())
+    let own = of_expert.or_else(|| architecture.folder_name(name)).unwrap_or_else(|| name.into());
+    let joined = |&(of, end, other): &(&str, &str, &str)| {
+        let begin = own.strip_suffix(end).filter(|_| of == architecture.name)?;
+        Some(format!("{begin}{other}"))
+    };
+    ONE_WITH_OTHERS.iter().find_map(joined).unwrap_or(own)
 }
 
 /// The GGUF name of the first tensor that is missing.
@@ -88,6 +103,15 @@ fn missing(
         for number in 0..n_layers(config, stack)? {
             let number = number.to_string();
             if !layers.get(&(stack, number.as_str())).is_some_and(|own| own.contains(part)) {
+                return Ok(Some(format!("{stack}{number}.{part}")));
+            }
+        }
+    }
+    if architecture.name == "deepseek2" {
+        let is_compressed = config.u32(&["q_lora_rank"])?.is_some();
+        let queries = if is_compressed { COMPRESSED_QUERIES } else { &["attn_q.weight"] };
+        for ((stack, number), own) in &layers {
+            if let Some(part) = queries.iter().find(|part| !own.contains(**part)) {
                 return Ok(Some(format!("{stack}{number}.{part}")));
             }
         }

@@ -70,6 +70,7 @@ fn a_folder_with_the_files_of_a_model_is_an_adapter_if_its_base_is_named() {
     assert_eq!(exit, 0, "{report:#}");
     assert_ne!(report["tensors"].as_u64().unwrap(), n_model);
     // Without the files of a model, the configuration is that of the adapter's.
+    let model = sandbox.read("qwen2/model.safetensors");
     for entry in fs::read_dir(sandbox.path("qwen2")).unwrap().map(Result::unwrap) {
         if entry.file_name().to_str().unwrap().starts_with("model") {
             fs::remove_file(entry.path()).unwrap();
@@ -77,6 +78,9 @@ fn a_folder_with_the_files_of_a_model_is_an_adapter_if_its_base_is_named() {
     }
     let (exit, again) = sandbox.json(&["convert", "qwen2", "x.gguf", "--force"]);
     assert_eq!((exit, &again["tensors"]), (0, &report["tensors"]), "{again:#}");
+    // A model that lacks a file is a model, too.
+    sandbox.write("qwen2/model-00001-of-00002.safetensors", &model);
+    assert_eq!(refused(&sandbox, &["qwen2", "x.gguf", "--force"]).1, "hg-missing-file");
 }
 
 #[test]

@@ -307,6 +307,15 @@ fn parts_of_a_model_that_are_missing_are_refused() {
         Changed::of("deepseek2-lite").removed(".mlp.experts."),
         "\"model.layers.1.mlp.experts.0.down_proj.",
     );
+    // Of all layers.
+    needed(
+        Changed::of("deepseek2-lite").removed(".self_attn.q_proj."),
+        "\"model.layers.0.self_attn.q_proj.weight\"",
+    );
+    needed(
+        Changed::of("deepseek2-lite").removed("layers.1.self_attn.kv_b_proj."),
+        "\"model.layers.1.self_attn.kv_b_proj.weight\"",
+    );
     needed(Changed::of("t5").removed("decoder.block.1."), "\"decoder.block.1.layer.0.layer_norm.weight\"");
 }
 

@@ -58,7 +58,9 @@ impl Place {
             return Ok(self.has(ADAPTER));
         }
         let names = self.names()?;
-        Ok(Parts::find(&Texts::new(""), names.iter().map(String::as_str)).is_err())
+        // One that is not whole is a model, too.
+        let found = Parts::find(&Texts::new(""), names.iter().map(String::as_str));
+        Ok(found.is_err_and(|error| error.code() == "hg-no-tensors"))
     }
 
     /// Name of the folder, however it was named.
