@@ -36,7 +36,7 @@ pub(crate) fn part(header: &Header<'_>) -> Option<(u64, u64)> {
 pub(crate) fn note_on_part(header: &Header<'_>) -> Option<String> {
     let (number, count) = part(header)?;
     Some(format!(
-        "this is part {number} of {count}: the other files hold the rest of the model; `apr unshard` joins them"
+        "this is shard {number} of {count}: the other files hold the rest of the model; `apr unshard` joins them"
     ))
 }
 

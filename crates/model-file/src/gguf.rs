@@ -29,7 +29,7 @@ pub struct Gguf {
 /// A row of the table of tensors.
 #[derive(Debug)]
 struct Row {
-    /// What is not UTF-8 with its bytes escaped (`\xff`): two names stay two.
+    /// What is not UTF-8 with its bytes escaped (`\xff`): names that differ in them stay different.
     name: String,
     dtype: TensorType,
     shape: Vec<usize>,

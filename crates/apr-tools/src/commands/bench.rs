@@ -28,7 +28,7 @@ const AFTER_HELP: &str = "Examples:\n  apr bench formats --values 1e3,1e4 --seco
     Exit codes: 0 success, 2 usage, 3 invalid file, 5 I/O.";
 
 const FORMATS_HELP: &str = "Each format writes the same arrays to a file and reads them back, all in turn, round by round; what is read is \
-    compared bit for bit. Times are medians over nine processes of the medians over their rounds. Nothing is flushed to the disk: files are read from the page cache, so that \
+    compared bit for bit. Times are medians over nine processes of the medians over their rounds; in Python, and of a model that is no file, over the rounds of one process. Nothing is flushed to the disk: files are read from the page cache, so that \
     formats are compared and not disks. Memory is that of a process of its own, beyond the arrays.\n\n\
     Examples:\n  apr bench formats --values 1e3,1e4 --seconds 0.02\n  apr bench formats model.safetensors --seconds 0.1 --html formats.html\n\n\
     Exit codes: 0 success, 2 usage, 3 invalid file, 5 I/O.";
@@ -70,7 +70,7 @@ struct FormatsArgs {
     /// Only these formats, by the names in the table.
     #[arg(long, value_name = "NAME,NAME,...", value_delimiter = ',', value_parser = known_format)]
     only: Vec<&'static Format>,
-    /// Time for each format and set. Each of the nine processes runs one round in any case.
+    /// Time for each format and set. Each process runs a round in any case.
     #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
     /// Write the tables as a page, too.

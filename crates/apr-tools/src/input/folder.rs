@@ -75,9 +75,8 @@ pub(super) fn describe(failure: Failure, folder: &Path) -> Failure {
     let failure = failure.because(because);
     let is_part = |name: &String| name.strip_suffix(".gguf").and_then(set_size).is_some();
     match models.first() {
-        Some(first) if is_part(first) => {
-            failure.help(format!("join the parts first: apr unshard {} -o OUT.gguf", escape::path(folder)))
-        }
+        Some(first) if is_part(first) => failure
+            .help(format!("join the shards first: apr unshard {} -o OUT.gguf", escape::path_word(folder))),
         Some(first) => failure.help(format!("name the file, for example {}", below(first))),
         None => failure,
     }

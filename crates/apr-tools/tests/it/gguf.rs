@@ -404,6 +404,16 @@ fn what_is_not_utf_8_differs() {
         assert_eq!(sandbox.run(&["diff", old, old]).exit, 0);
     }
     assert_eq!(sandbox.run(&["diff", "c.gguf", "e.gguf"]).exit, 1);
+    // Bytes and the text that they are shown as; arrays of arrays of other types.
+    sandbox.write("f.gguf", &with_key(8, &text(b"\xff"), b"t"));
+    sandbox.write("g.gguf", &with_key(8, &text(br#"b"\xff""#), b"t"));
+    assert_eq!(sandbox.run(&["diff", "f.gguf", "g.gguf"]).exit, 1);
+    for (name, kind) in [("h.gguf", 4_u32), ("i.gguf", 5)] {
+        let inner = [&kind.to_le_bytes()[..], &1_u64.to_le_bytes(), &1_u32.to_le_bytes()].concat();
+        let outer = [&9_u32.to_le_bytes()[..], &1_u64.to_le_bytes(), &inner].concat();
+        sandbox.write(name, &with_key(9, &outer, b"t"));
+    }
+    assert_eq!(sandbox.run(&["diff", "h.gguf", "i.gguf", "--compat"]).exit, 1);
     let ran = sandbox.run(&["convert", "e.gguf", "e.safetensors"]);
     assert!(ran.exit == 0 && ran.stderr.contains("1 name of tensors not UTF-8"), "{ran:?}");
     assert!(sandbox.run(&["tensors", "e.safetensors"]).stdout.contains(r"t\xff"));

@@ -293,6 +293,6 @@ fn a_part_is_not_taken_for_the_whole() {
     let first = format!("parts/{}", names.min().unwrap().to_str().unwrap());
     let first = first.as_str();
     let ran = sandbox.run(&["convert", first, "part.safetensors"]);
-    assert!(ran.exit == 0 && ran.stderr.contains("this is part 1 of"), "{ran:?}");
-    assert!(sandbox.run(&["check", first]).stdout.contains("this is part 1 of"));
+    assert!(ran.exit == 0 && ran.stderr.contains("this is shard 1 of"), "{ran:?}");
+    assert!(sandbox.run(&["check", first]).stdout.contains("this is shard 1 of"));
 }

@@ -4,7 +4,7 @@
 //! a value where an entry has it. An array has the type `TYPE[]`. Floats that are not finite are their bits, `"0x7fc00000"`.
 
 use alloc::borrow::{Cow, ToOwned as _};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
@@ -141,12 +141,26 @@ pub fn values(header: &Header<'_>) -> BTreeMap<String, (String, String)> {
             value => push_value(&mut text, &value),
         }
         let kind = match value {
-            Value::Array(array) => format!("{}[]", array.element_type()),
+            Value::Text(text) if text.to_str().is_err() => "bytes".to_owned(),
+            Value::Array(array) => kind_of(&array),
             value => value.value_type().name().to_owned(),
         };
         (shown(entry.key()), (kind, text))
     };
     header.entries().iter().map(value).collect()
+}
+
+/// The type of an array, and those of the arrays in it.
+fn kind_of(array: &Array<'_>) -> String {
+    let inner = |value| match value {
+        Value::Array(array) => Some(kind_of(&array)),
+        _ => None,
+    };
+    let inner: BTreeSet<String> = array.iter().filter_map(inner).collect();
+    match inner.is_empty() {
+        true => format!("{}[]", array.element_type()),
+        false => format!("{}[]", Vec::from_iter(inner).join("|")),
+    }
 }
 
 /// A text, or its bytes.
