@@ -886,18 +886,21 @@ def test_a_refused_checkpoint_changes_nothing(tmp_path):
         np.random.set_bit_generator(before)
 
 
+class Renamed(nn.Module):
+    """Takes weights under the name that they had before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.new = nn.Linear(2, 2)
+        self.register_load_state_dict_pre_hook(self.rename)
+
+    @staticmethod
+    def rename(module: Any, state: dict, prefix: str, *_: Any) -> None:
+        for name in [name for name in state if name.startswith(f"{prefix}old.")]:
+            state[name.replace("old.", "new.")] = state.pop(name)
+
+
 def test_hooks_of_modules_may_take_other_names(tmp_path):
-    class Renamed(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.new = nn.Linear(2, 2)
-            self.register_load_state_dict_pre_hook(self.rename)
-
-        @staticmethod
-        def rename(module: Any, state: dict, prefix: str, *_: Any) -> None:
-            for name in [name for name in state if name.startswith(f"{prefix}old.")]:
-                state[name.replace("old.", "new.")] = state.pop(name)
-
     old = nn.ModuleDict({"old": nn.Linear(2, 2)})
     apr.Checkpoints(tmp_path).save(1, old)
     new = Renamed()
@@ -981,18 +984,15 @@ def test_schedulers_keep_texts_that_are_called_like_functions(tmp_path):
 
 
 def test_hooks_of_modules_may_need_values(tmp_path):
-    class Limited(nn.Module):
+    class Limited(Renamed):
         def __init__(self) -> None:
             super().__init__()
-            self.new = nn.Linear(2, 2)
             self.register_buffer("limit", torch.ones(1), persistent=False)
-            self.register_load_state_dict_pre_hook(self.rename)
 
         @staticmethod
-        def rename(module: Any, state: dict, prefix: str, *_: Any) -> None:
+        def rename(module: Any, state: dict, prefix: str, *more: Any) -> None:
             assert float(module.limit) == 1
-            for name in [name for name in state if name.startswith(f"{prefix}old.")]:
-                state[name.replace("old.", "new.")] = state.pop(name)
+            Renamed.rename(module, state, prefix, *more)
 
     old = nn.ModuleDict({"old": nn.Linear(2, 2)})
     apr.Checkpoints(tmp_path).save(1, old)
