@@ -375,6 +375,8 @@ mod tests {
             (b"L119547037146038801333356L\n.M\xe9\x03.", Format::TorchLegacy),
             (b"\x93NUMPY\x01\0", Format::Npy),
             (b"\x89HDF\r\n\x1a\n", Format::Hdf5),
+            (b"CDF\x01\0\0\0\x08", Format::NetCdf),
+            (b"CDF\x05\0\0\0\0", Format::NetCdf),
             (b"\x08\x08\x12\x07pytorch", Format::Onnx),
             (b"\x08\x01\x12\xef\x3b\x0a\xdb\x0a\x12\xab\x0a", Format::SavedModel),
             (b"\x08\x04\x12\x20\x0a\x10\x0a\x05image", Format::CoreMl),

@@ -194,6 +194,14 @@ fn files_that_can_run_code_are_named() {
 }
 
 #[test]
+fn a_pickle_in_a_folder_without_a_model_is_dangerous_too() {
+    let sandbox = Sandbox::empty();
+    fs::create_dir(sandbox.path("files")).unwrap();
+    sandbox.write("files/weights.pt", PICKLE);
+    assert_eq!(sandbox.run(&["check", "files"]).exit, 4);
+}
+
+#[test]
 fn a_pickle_in_a_checkpoint_is_named() {
     let sandbox = Sandbox::empty();
     add_run(&sandbox);

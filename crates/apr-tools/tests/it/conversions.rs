@@ -225,3 +225,10 @@ fn standard_output_and_plans_are_as_for_safetensors() {
         std::fs::remove_file(sandbox.path("out")).unwrap();
     }
 }
+
+#[test]
+fn two_arrays_do_not_get_one_name() {
+    let sandbox = Sandbox::with_models();
+    let ran = sandbox.run(&["convert", "tensors.apr", "a.npz", "--rename", "*=x", "--exclude", "packed"]);
+    assert!(ran.exit == 2 && ran.stderr.contains("two tensors would have the same name"), "{ran:?}");
+}

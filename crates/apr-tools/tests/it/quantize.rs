@@ -423,3 +423,12 @@ fn numbers_that_would_round_to_infinity_are_refused() {
         assert_eq!(sandbox.listing(), before, "{input} {target}");
     }
 }
+
+#[test]
+fn a_rule_for_no_tensor_is_noted() {
+    let sandbox = Sandbox::with_models();
+    let quantize = ["quantize", "tiny_llama.gguf", "-o", "q.gguf", "-t", "q8_0", "--tensor-type"];
+    let ran = sandbox.run(&[&quantize[..], &["nothing=q4_0"]].concat());
+    let note = "no tensor has a name that --tensor-type nothing=q4_0 applies to";
+    assert!(ran.exit == 0 && ran.stderr.contains(note), "{ran:?}");
+}

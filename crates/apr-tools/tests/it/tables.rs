@@ -159,3 +159,19 @@ fn texts_are_lines_or_cells() {
     let ran = sandbox.run_with_input(&["predict", "c.apr", "-i", "-"], b"ok\n\xff\n");
     assert!(ran.exit == 3 && ran.stderr.contains("where:  line 2"), "{}", ran.stderr);
 }
+
+#[test]
+fn labels_are_written_as_they_are() {
+    let sandbox = Sandbox::empty();
+    let table = "a,y\n1,\u{645}\u{6cc}\u{200c}\u{62e}\n2,\"l\nm\"\n3,\"b\ts\"\n4,\"c,d\"\n";
+    sandbox.write("t.csv", table.as_bytes());
+    let train = ["train", "decision-tree", "--data", "t.csv", "--target", "y", "-o", "t.apr"];
+    assert_eq!(sandbox.run(&train).exit, 0);
+    let expected = "\u{645}\u{6cc}\u{200c}\u{62e}\n\"l\nm\"\nb\ts\n\"c,d\"\n";
+    let ran = sandbox.run(&["predict", "t.apr", "-i", "t.csv"]);
+    assert_eq!((ran.exit, ran.stdout.as_str()), (0, expected), "{}", ran.stderr);
+    assert_eq!(sandbox.run(&["predict", "t.apr", "-i", "t.csv", "-o", "p.csv"]).exit, 0);
+    assert_eq!(sandbox.read("p.csv"), expected.as_bytes());
+    let ran = sandbox.run(&["predict", "t.apr", "-i", "t.csv", "--top", "3"]);
+    assert!(ran.exit == 2 && ran.stderr.contains("--top is for recommenders"), "{ran:?}");
+}

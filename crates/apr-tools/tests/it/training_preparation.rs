@@ -314,3 +314,13 @@ fn a_student_knows_the_categories_of_its_teacher() {
     sandbox.write("one.csv", b"colour\nviolet\n");
     assert_eq!(lines(&sandbox, &["s.apr", "-i", "one.csv"]).len(), 1);
 }
+
+#[test]
+fn categories_that_would_fill_the_memory_are_refused() {
+    let sandbox = Sandbox::empty();
+    let rows: String = (0..20_000).map(|row| format!("k{row},{},{}\n", row % 7, row % 2)).collect();
+    sandbox.write("many.csv", format!("c,a,y\n{rows}").as_bytes());
+    let train = ["train", "logistic-regression", "--data", "many.csv", "--target", "y", "--categorical", "c"];
+    let ran = sandbox.run(&[&train[..], &["-o", "x.apr"]].concat());
+    assert!(ran.exit == 2 && ran.stderr.contains("--encoding ordinal"), "{ran:?}");
+}
