@@ -66,6 +66,16 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     place.install(session)?;
     place.build(session)?;
     if tests {
+        // Rust programs for browsers name the same features as others.
+        let words = [
+            "check",
+            "--locked",
+            "--package=apr-models",
+            "--features=format-compression",
+            "--target",
+            TRIPLE,
+        ];
+        step(&mut cargo(session, &words))?;
         place.test(session)?;
     }
     if measures { place.measure() } else { Ok(()) }

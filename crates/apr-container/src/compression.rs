@@ -9,9 +9,9 @@ use crate::error::{Error, ErrorKind};
 pub(crate) mod id;
 #[cfg(feature = "lz4")]
 mod lz4;
-#[cfg(feature = "zstd")]
+#[cfg(all(feature = "zstd", not(target_family = "wasm")))]
 mod zstd_c;
-#[cfg(all(feature = "ruzstd", not(feature = "zstd")))]
+#[cfg(any(all(feature = "ruzstd", not(feature = "zstd")), all(feature = "zstd", target_family = "wasm")))]
 mod zstd_rust;
 
 /// Largest window a zstd frame may ask for, as a power of two: 8 MiB, what level 19 writes.
@@ -78,9 +78,12 @@ pub(crate) fn compress(
     }
 }
 
-#[cfg(feature = "zstd")]
+#[cfg(all(feature = "zstd", not(target_family = "wasm")))]
 use self::zstd_c::compress as compress_zstd;
-#[cfg(all(feature = "ruzstd", not(feature = "zstd")))]
+#[cfg(any(
+    all(feature = "ruzstd", not(feature = "zstd")),
+    all(feature = "zstd", target_family = "wasm")
+))]
 use self::zstd_rust::compress as compress_zstd;
 
 #[cfg(not(any(feature = "zstd", feature = "ruzstd")))]
@@ -103,12 +106,15 @@ pub(crate) fn with_decompressed<T>(
 ) -> Result<T, Error> {
     match compression {
         Compression::None => read(stored),
-        #[cfg(feature = "zstd")]
+        #[cfg(all(feature = "zstd", not(target_family = "wasm")))]
         Compression::ZstdDefault | Compression::ZstdMax => {
             let _ = stored_len;
             read(&mut zstd_c::ZstdSource::new(stored, bound)?)
         }
-        #[cfg(all(feature = "ruzstd", not(feature = "zstd")))]
+        #[cfg(any(
+            all(feature = "ruzstd", not(feature = "zstd")),
+            all(feature = "zstd", target_family = "wasm")
+        ))]
         Compression::ZstdDefault | Compression::ZstdMax => {
             let stored = collect(stored, stored_len)?;
             read(&mut zstd_rust::ZstdSource::new(&stored, bound))
