@@ -2,6 +2,7 @@
 //! predictions.
 
 mod protection;
+mod readme;
 mod size;
 mod target;
 
@@ -103,6 +104,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     };
     let alone = generated.first().ok_or("no model to embed")?;
     step(&mut inside(alone, &["test", "--quiet", "--offline"]))?;
+    readme::run(session, &folder.join("readme"), &target)?;
 
     // All in one workspace: the line that makes each a separate workspace is removed.
     for project in &generated {
