@@ -63,6 +63,18 @@ const STORES: Packages = Packages { names: &["obstore>=0.8"], check: "import obs
 const ENGINES: Packages =
     Packages { names: &["distributed>=2025.1"], check: "import distributed", variables: &[] };
 
+/// Type checkers for a program that uses the package. `pyright` fetches itself when it is first run.
+const CHECKERS: Packages = Packages {
+    names: &["mypy==2.4.1", "pyright==1.1.414"],
+    check: "import importlib.metadata as m, subprocess, sys; \
+            assert (m.version('mypy'), m.version('pyright')) == ('2.4.1', '1.1.414'); \
+            subprocess.run([sys.executable, '-m', 'pyright', '--version'], check=True)",
+    variables: &[],
+};
+
+/// The part that type checkers do.
+const TYPES: &str = "python: types";
+
 /// A source distribution, for the tests in it.
 struct Source {
     name: &'static str,
@@ -221,7 +233,8 @@ fn with_wheel(
 }
 
 /// What a part of our tests needs besides [`TESTERS`], and the name of that part.
-const PARTS: [(&str, &Packages); 4] = [
+const PARTS: [(&str, &Packages); 5] = [
+    (TYPES, &CHECKERS),
     ("python: apr.sklearn", &ESTIMATORS),
     ("python: tables of polars and pyarrow", &TABLES),
     ("python: stores of obstore", &STORES),
@@ -254,9 +267,13 @@ fn with_numpy(session: &mut Session, folder: &Path, build: Build) -> Outcome {
     if build == Build::Release {
         session.close_with(format!("python wheel: {} bytes", len_of(&wheel)?));
     }
+    let has_checkers = missing.iter().all(|(what, _)| *what != TYPES);
     missing.into_iter().for_each(|(what, why)| session.skip(what, why));
     install(session, &python, &wheel)?;
     example(session, &python, folder)?;
+    if has_checkers {
+        check_types(session, &python, &folder.join("types"))?;
+    }
     let ours = pytest(session, &python, &["tests"], |command| {
         command.current_dir(session.root().join(FOLDER));
     });
@@ -341,6 +358,17 @@ fn example(session: &Session, python: &Path, folder: &Path) -> Outcome {
         count += 1;
     }
     if count == 0 { Err(format!("{}: no example", readme.display()).into()) } else { Ok(()) }
+}
+
+/// Checks the types of a program that uses the installed package. It is copied into an empty folder, away from the package's source.
+fn check_types(session: &Session, python: &Path, place: &Path) -> Outcome {
+    const PROGRAM: &str = "typed.py";
+    emptied(place)?;
+    let source = session.root().join(FOLDER).join("tests").join(PROGRAM);
+    fs::copy(&source, place.join(PROGRAM)).map_err(|error| format!("{}: {error}", source.display()))?;
+    step(command(session, python, &["-m", "mypy", "--strict", PROGRAM]).current_dir(place))?;
+    let pyright = ["-m", "pyright", "--pythonpath"];
+    step(command(session, python, &pyright).arg(python).arg(PROGRAM).current_dir(place))
 }
 
 /// The Python code blocks of a page, each a separate example.

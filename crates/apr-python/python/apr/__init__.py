@@ -49,6 +49,7 @@ _NAMES = {
     "scan": "scanning",
 }
 
+# Written out, because type checkers do not evaluate it.
 __all__ = [
     "AprError",
     "Model",
@@ -60,8 +61,21 @@ __all__ = [
     "open_sealed",
     "save",
     "seal",
-    *_MODULES,
-    *_NAMES,
+    "gguf",
+    "jobs",
+    "safetensors",
+    "sklearn",
+    "structures",
+    "torch",
+    "Checkpoint",
+    "Checkpoints",
+    "ModelFiles",
+    "ScanReport",
+    "convert",
+    "open",
+    "private_predict",
+    "quantize",
+    "scan",
 ]
 
 
