@@ -18,12 +18,11 @@ use crate::numpy::Numpy;
 use crate::packed::is_packed;
 use crate::tensor::{Tensor, arrays_of};
 use crate::tensor_spec::TensorSpec;
+use crate::texts::Texts;
 
 const READING: &str = "Error while reading a checkpoint";
 const SAVING: &str = "Error while saving a checkpoint";
 const REMOVING: &str = "Error while removing checkpoints";
-
-type Metadata = Option<BTreeMap<String, String>>;
 
 /// The native part of apr.Checkpoints.
 #[pyclass(frozen, module = "apr._native")]
@@ -33,7 +32,13 @@ pub struct CheckpointFolder {
 
 /// A tensor file to be written: its tensors, arrays or TensorSpecs, and its metadata.
 #[derive(FromPyObject)]
-struct File<'py>(Bound<'py, PyAny>, Metadata);
+struct File<'py>(Bound<'py, PyAny>, Option<Texts>);
+
+impl File<'_> {
+    fn metadata(&self) -> Option<BTreeMap<String, String>> {
+        self.1.as_ref().map(|texts| texts.0.clone())
+    }
+}
 
 /// A checkpoint to be written, as apr.checkpoints puts it together.
 #[derive(FromPyObject)]
@@ -73,14 +78,14 @@ impl CheckpointFolder {
         let parts = parts.iter_mut().map(|tensors| views(py, tensors)).collect::<PyResult<Vec<_>>>()?;
         let parts = given.parts.iter().zip(&parts);
         let parts: Vec<_> = parts
-            .map(|((name, file), tensors)| PartData { name, tensors, metadata: file.1.clone() })
+            .map(|((name, file), tensors)| PartData { name, tensors, metadata: file.metadata() })
             .collect();
-        let metadata = given.optimizer.as_ref().and_then(|file| file.1.clone());
+        let metadata = given.optimizer.as_ref().and_then(File::metadata);
         let optimizer = optimizer.as_ref();
         let data = CheckpointData {
             step,
             model: &model,
-            model_metadata: given.model.1.clone(),
+            model_metadata: given.model.metadata(),
             optimizer: optimizer.map(|tensors| OptimizerData {
                 tensors,
                 metadata,

@@ -26,6 +26,10 @@ pub(crate) fn named(file: Refused<'_>, wanted: &str) -> Option<String> {
         FileKind::Model(ModelFormat::AprV1 | ModelFormat::AprV2) => "apr.load opens it",
         FileKind::Model(ModelFormat::Sealed) => "apr.open_sealed opens it",
         FileKind::Model(ModelFormat::Gguf) => "apr.gguf.open opens it",
+        // What was to be one is damaged, and its own error says where.
+        FileKind::Model(ModelFormat::SafeTensors) if matches!(wanted, "a GGUF file" | "a sealed file") => {
+            "apr.open opens it"
+        }
         // What is compressed is read only if it is a pickle.
         FileKind::Model(ModelFormat::Foreign(format)) if format.is_compressed() => format.help(),
         FileKind::Model(ModelFormat::Foreign(Format::Pickle)) => {

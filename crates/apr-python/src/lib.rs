@@ -36,6 +36,7 @@ mod sharded;
 mod slice;
 mod tensor;
 mod tensor_spec;
+mod texts;
 mod writer;
 
 /// The native module of `apr`.

@@ -13,6 +13,7 @@ use crate::buffer::new_bytes;
 use crate::error::{of_file, of_format};
 use crate::tensor::{Tensor, arrays_of};
 use crate::tensor_spec::TensorSpec;
+use crate::texts::Texts;
 
 /// What failed, in the words of the official package.
 pub(crate) const PREFIX: &str = "Error while serializing";
@@ -20,7 +21,7 @@ pub(crate) const PREFIX: &str = "Error while serializing";
 /// Less than this is written before another thread could make use of the interpreter.
 const WORTH_RELEASING: u64 = 1 << 18;
 
-type Metadata = Option<BTreeMap<String, String>>;
+type Metadata = Option<Texts>;
 
 /// The bytes of a safetensors file with these tensors.
 ///
@@ -93,6 +94,7 @@ pub(crate) fn save_arrays_file(
 #[pyfunction]
 #[pyo3(signature = (filename, metadata))]
 pub(crate) fn set_metadata(py: Python<'_>, filename: PathBuf, metadata: Metadata) -> PyResult<()> {
+    let metadata = metadata.map(|texts| texts.0);
     py.detach(|| match st_mmap::set_metadata(&filename, metadata.as_ref()) {
         Err(error) if lacks_room(&error) => copy_with(&filename, metadata),
         done => done,
@@ -106,7 +108,10 @@ fn lacks_room(error: &st_mmap::Error) -> bool {
 }
 
 /// Writes the tensors of a file under new metadata in its place.
-fn copy_with(path: &std::path::Path, metadata: Metadata) -> Result<(), st_mmap::Error> {
+fn copy_with(
+    path: &std::path::Path,
+    metadata: Option<BTreeMap<String, String>>,
+) -> Result<(), st_mmap::Error> {
     const PIECE: u64 = 1 << 20;
     let file = SafeTensorsFile::open_with(path, &ReadOptions::STRICT)?;
     let infos: Vec<_> = file.header().iter().collect();
@@ -145,7 +150,7 @@ impl<'a> Tensors<'a> {
 
     fn layout(&self, py: Python<'_>, metadata: Metadata) -> PyResult<Layout> {
         let specs = self.0.iter().map(Tensor::spec);
-        let options = WriteOptions { metadata, ..WriteOptions::default() };
+        let options = WriteOptions { metadata: metadata.map(|texts| texts.0), ..WriteOptions::default() };
         Layout::new(specs, &options).map_err(|error| of_format(py, PREFIX, &error))
     }
 

@@ -1,5 +1,6 @@
 //! Arrays as type, shape and bytes.
 
+use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -12,6 +13,7 @@ use crate::numpy::{Numpy, carrier};
 use crate::packed::{is_packed, pack};
 use crate::serialize::PREFIX;
 use crate::tensor_spec::TensorSpec;
+use crate::texts::text;
 
 /// A tensor with a name.
 pub(crate) struct Tensor<'a> {
@@ -40,11 +42,21 @@ pub(crate) fn arrays_of<'py>(tensor_dict: &Bound<'py, PyAny>) -> PyResult<Vec<(S
         Ok(dict) => dict.clone(),
         Err(_) => {
             let made = PyDict::new(py);
-            made.call_method1(intern!(py, "update"), (tensor_dict,))?;
+            made.call_method1(intern!(py, "update"), (tensor_dict,)).map_err(|cause| {
+                let class = tensor_dict
+                    .get_type()
+                    .name()
+                    .map_or_else(|_| "object".to_owned(), |name| name.to_string());
+                caused(
+                    py,
+                    PyTypeError::new_err(format!("expected a mapping of names to arrays, found {class}")),
+                    cause,
+                )
+            })?;
             made
         }
     };
-    dict.iter().map(|(name, array)| Ok((name.extract()?, array))).collect()
+    dict.iter().map(|(name, array)| Ok((text(&name, "the name of a tensor")?, array))).collect()
 }
 
 impl<'a> Tensor<'a> {
@@ -109,10 +121,10 @@ impl<'a> Tensor<'a> {
             };
             return Ok(Self { name, dtype, shape, source });
         }
-        let called = type_name(array)?;
+        let called = type_name(array).map_err(|cause| no_array(name, array, cause))?;
         let dtype = Dtype::from_numpy_name(&called).ok_or_else(|| unknown(name, &called))?;
         let numpy = Numpy::get(array.py())?;
-        let integers = numpy.as_integers(dtype, array)?;
+        let integers = numpy.as_integers(dtype, array).map_err(|cause| no_array(name, array, cause))?;
         let mut tensor = Self::of_array(name, &integers)?;
         tensor.dtype = dtype;
         if is_packed(dtype) {
@@ -133,6 +145,23 @@ fn is_masked(array: &Bound<'_, PyAny>) -> PyResult<bool> {
     let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
     let Ok(module) = modules.get_item(intern!(py, "numpy.ma")) else { return Ok(false) };
     array.is_instance(&module.getattr(intern!(py, "MaskedArray"))?)
+}
+
+/// The error of an object that lacks an attribute of arrays, with what would be one.
+fn no_array(name: &str, object: &Bound<'_, PyAny>, cause: PyErr) -> PyErr {
+    let py = object.py();
+    match object.get_type().name() {
+        Ok(class) if cause.is_instance_of::<PyAttributeError>(py) => {
+            let text = format!("`{name}` is of class {class}, not an array: save numpy.asarray of it");
+            caused(py, PyAttributeError::new_err(text), cause)
+        }
+        _ => cause,
+    }
+}
+
+fn caused(py: Python<'_>, error: PyErr, cause: PyErr) -> PyErr {
+    error.set_cause(py, Some(cause));
+    error
 }
 
 fn type_name(array: &Bound<'_, PyAny>) -> PyResult<String> {

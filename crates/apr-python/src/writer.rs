@@ -15,6 +15,7 @@ use st_core::{Dtype, Layout, TensorSpec, WriteOptions};
 use crate::error::{of_format, of_system, refused, refused_tensor};
 use crate::serialize::PREFIX;
 use crate::tensor::{Tensor, unknown};
+use crate::texts::Texts;
 
 /// Writes a safetensors file a tensor at a time, in any order, so that it may be larger than memory.
 ///
@@ -60,13 +61,13 @@ impl Writer {
         py: Python<'_>,
         filename: PathBuf,
         spec: &Bound<'_, PyAny>,
-        metadata: Option<BTreeMap<String, String>>,
+        metadata: Option<Texts>,
         fsync: bool,
     ) -> PyResult<Self> {
         let items = spec.call_method0(intern!(py, "items"))?;
         let specs = items.try_iter()?.map(|item| described(&item?)).collect::<PyResult<Vec<_>>>()?;
         let tensors = specs.iter().map(|(name, dtype, shape)| TensorSpec { name, dtype: *dtype, shape });
-        let options = WriteOptions { metadata, ..WriteOptions::default() };
+        let options = WriteOptions { metadata: metadata.map(|texts| texts.0), ..WriteOptions::default() };
         let layout = Layout::new(tensors, &options).map_err(|error| of_format(py, PREFIX, &error))?;
         let replacement = py
             .detach(|| {

@@ -310,7 +310,9 @@ def test_quantize_takes_the_options_of_the_program(tmp_path):
     assert not target.exists() and {row["name"]: row["to"] for row in report["tensors"]} == {"a.weight": "Q4_K", "b.weight": "F16"}
     apr.quantize(source, target, "q4_k", exclude=["b.*"])
     assert {name: tensor.type for name, tensor in gguf.open(target).items()} == {"a.weight": "Q4_K"}
-    with pytest.raises(apr.AprError) as refused:
+    apr.quantize(source, target, "q4_k", select=["b.*"], force=True)
+    assert [*gguf.open(target)] == ["b.weight"]
+    with pytest.raises(apr.AprError, match="add force=True") as refused:
         apr.quantize(source, target, "q8_0")
     assert refused.value.code == "cli-output-exists" and refused.value.path == str(target)
     apr.quantize(source, target, "q8_0", force=True)

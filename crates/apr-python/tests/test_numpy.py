@@ -115,12 +115,16 @@ def test_what_is_no_array_of_numbers_is_refused_by_name():
     ):
         with pytest.raises(SafetensorError, match="Unknown dtype .*Supported dtypes: bool, int8.*tensor `a`"):
             save({"a": bad})
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match="`a` is of class list, not an array: save numpy.asarray of it"):
         save({"a": [1.0, 2.0]})
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="the name of a tensor is not a str: 1, of class int"):
         save({1: np.zeros(1)})
-    with pytest.raises(TypeError):
-        save({"a": np.zeros(1)}, {"a": 1})
+    with pytest.raises(TypeError, match="expected a mapping of names to arrays, found ndarray"):
+        save(np.zeros(1))
+    with pytest.raises(TypeError, match="the value of \"epoch\" is not a str: 3, of class int"):
+        save({"a": np.zeros(1)}, {"epoch": 3})
+    with pytest.raises(TypeError, match="the key is not a str: 3, of class int"):
+        save({"a": np.zeros(1)}, {3: "epoch"})
     with pytest.raises(SafetensorError) as caught:
         save({"__metadata__": np.zeros(1)})
     assert caught.value.code == "st-reserved-name"

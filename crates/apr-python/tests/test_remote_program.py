@@ -76,7 +76,7 @@ def test_a_conversion_of_a_url_gives_the_bytes_of_the_file(site, tmp_path):
     apr.convert(path, tmp_path / "x.safetensors", no_metadata=True)
     report = apr.convert(tmp_path / "x.safetensors", tmp_path / "y.safetensors", metadata_from=site.url("/m.safetensors"))
     assert report["written"] and apr.open(tmp_path / "y.safetensors").metadata() == {"k": "v"}
-    with pytest.raises(apr.AprError, match="--base is for folders"):
+    with pytest.raises(apr.AprError, match="base= is for folders"):
         apr.convert(path, tmp_path / "x.gguf", base=site.url("/base"))
 
 

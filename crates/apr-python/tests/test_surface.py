@@ -63,6 +63,31 @@ def test_every_name_can_be_the_first_that_is_used():
         assert done.returncode == 0, f"{name}\n{done.stderr}"
 
 
+def test_the_list_of_names_is_complete():
+    assert set(apr.__all__) >= {*apr._MODULES, *apr._NAMES} and len(apr.__all__) == len(set(apr.__all__))
+    assert all(getattr(apr, name) is not None for name in apr.__all__)
+
+
+def test_options_of_the_program_are_named_as_arguments(tmp_path):
+    source, target = tmp_path / "x.safetensors", tmp_path / "y.unknown"
+    st.save_file({"a": np.ones(2, "f4")}, source)
+    with pytest.raises(apr.AprError, match="format=") as refused:
+        apr.convert(source, target)
+    assert "--" not in str(refused.value)
+    target.touch()
+    with pytest.raises(apr.AprError, match="add force=True"):
+        apr.convert(source, target, format="gguf")
+
+
+def test_files_of_tensors_are_not_models_that_predict(tmp_path):
+    st.save_file({"a": np.ones((2, 3, 4), "f4")}, tmp_path / "weights.safetensors")
+    with pytest.raises(apr.AprError, match="apr.open gives the tensors") as refused:
+        apr.load(tmp_path / "weights.safetensors")
+    assert refused.value.code == "mo-no-model"
+    with pytest.raises(apr.AprError, match="is a safetensors model, not a GGUF file: apr.open opens it"):
+        gguf.open(tmp_path / "weights.safetensors")
+
+
 def test_signatures_are_shown_once():
     rows = documented()
     assert len(rows) > 50

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +33,8 @@ def report_of(command: str, src: str | os.PathLike[str], /, *more: str, **option
     words = [word for name, value in options.items() for word in _words(f"--{name.replace('_', '-')}", value)]
     exit, report = answer_of([command, *words, "--", path_word(src), *more])
     if exit != 0:
-        raise error_of(exit, report["error"])
+        flags = {name: not isinstance(value, bool) for name, value in options.items()}
+        raise error_of(exit, _in_python(report["error"], flags))
     del report["schema"]
     return report
 
@@ -92,6 +94,23 @@ def _answer(args: Sequence[str]) -> tuple[int, str]:
             child.communicate()
         raise
     return child.returncode, answer.decode("utf-8", "replace")
+
+
+# Commands of the program, which stay as they are, and options, which are arguments here.
+_OPTION = re.compile(r"`apr [^`]*`|--([a-z][a-z0-9-]*)")
+
+
+def _in_python(told: dict[str, Any], takes_value: Mapping[str, bool]) -> dict[str, Any]:
+    """An error with the options of the command under the names of the arguments: `force=True` for `--force`, `format=` for `--format`."""
+
+    def argument(found: re.Match[str]) -> str:
+        name = (found[1] or "").replace("-", "_")
+        if name not in takes_value:
+            return found[0]
+        return f"{name}=" if takes_value[name] else f"{name}=True"
+
+    texts = {key: _OPTION.sub(argument, told[key]) for key in ("message", "why", "help") if told.get(key)}
+    return {**told, **texts}
 
 
 def path_word(path: str | os.PathLike[str]) -> str:

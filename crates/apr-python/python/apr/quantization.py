@@ -43,7 +43,7 @@ def quantize(
     allow_requantize: bool = False,
     imatrix: str | os.PathLike[str] | None = None,
     no_provenance: bool = False,
-    include: Iterable[str] = (),
+    select: Iterable[str] = (),
     exclude: Iterable[str] = (),
     compat: bool = False,
     force: bool = False,
@@ -59,7 +59,7 @@ def quantize(
             "safetensors". Of a URL, the ranges that are needed are read, and nothing but `dst` is written.
         type: what the tensors become: "q8_0", "q4_k_m", "q4_0", "f16" and so on.
         tensor_type: other types, by regular expressions over names of tensors.
-        include, exclude: patterns of names, as `apr quantize` takes them.
+        select, exclude: patterns of names; `*` is any text, `?` one character.
         force: replace `dst` if it exists.
         dry_run: write nothing; the report has the sizes, and errors from a sample.
         allow_http: read http:// URLs of other hosts than this machine.

@@ -175,6 +175,10 @@ pub(crate) fn advice(code: &str) -> Option<&'static str> {
         "ac-unbound" => "from Python: compat=True",
         "am-feature-not-finite" => "fill in the value, or leave the row out",
         "cli-table-cell" => "correct the cell, or train with --unknown-category ignore",
+        "mo-no-model" => {
+            "apr.open gives the tensors; models that predict are those of `apr train` and apr.sklearn.export, and a language \
+             model runs in llama.cpp, Ollama or LM Studio"
+        }
         "am-not-fitted" => "train it first",
         "am-unknown-model" => "apr.inspect shows what the file holds",
         "rm-http" => "use https://, or give allow_http=True",
