@@ -7,11 +7,15 @@ use crate::task::{Outcome, Session};
 /// them: the program `apr` switches `ring` on, and nothing switches `rayon` on.
 const ALONE: [(&str, &str); 2] = [("apr-crypto", ""), ("apr-crypto", "ring,rayon")];
 
+/// Without arguments, all tests go on after a failure, and `cloud` finds the program built with what it needs.
+const ALL: [&str; 4] = ["--locked", "--no-fail-fast", "--features", "apr-tools/cloud"];
+
 /// Runs `cargo test --workspace` with `args` appended and repeats the test runner's closing lines at the end. Without `args`,
 /// then the crates that have to be tested in more ways than one.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let mut commands = vec![cargo(session, &["test", "--workspace"])];
     if args.is_empty() {
+        commands[0].args(ALL);
         commands.extend(ALONE.map(|(name, features)| {
             cargo(session, &["test", "--package", name, "--lib", "--tests", "--features", features])
         }));
