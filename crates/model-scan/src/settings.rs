@@ -14,8 +14,14 @@ use crate::problem::Problem;
 use crate::reader::Reader;
 use crate::template;
 
-/// What a file of JSON or GGUF makes others run: offsets and problems, at most `kept` of them.
-pub(crate) fn scan(source: &dyn ReadAt, start: &[u8], kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
+/// What a file of JSON or GGUF makes others run: offsets and problems, at most `kept` of them. `name` is that of the file or of the member of an
+/// archive, with its folders; empty if it has none.
+pub(crate) fn scan(
+    source: &dyn ReadAt,
+    start: &[u8],
+    _name: &str,
+    kept: usize,
+) -> Result<Vec<(u64, Problem)>, Error> {
     if start.starts_with(b"GGUF") {
         let mut found = Kept::new(kept);
         gguf(&mut Reader::new(source), &mut found)?;
@@ -129,7 +135,7 @@ mod tests {
     use super::*;
 
     fn codes(bytes: &[u8], kept: usize) -> Vec<(u64, &'static str)> {
-        let found = scan(&bytes, bytes, kept).expect("in memory");
+        let found = scan(&bytes, bytes, "", kept).expect("in memory");
         found.iter().map(|(at, problem)| (*at, problem.code())).collect()
     }
 

@@ -79,8 +79,10 @@ fn members_are_read_or_are_elements() {
         (script("m/constants/x", PAYLOAD), dangerous),
         (script("m/other/0", PAYLOAD), dangerous),
         (script("m/code/a.py", b"torch.save(x)"), Verdict::Suspicious),
-        (script("m/extra/code/a.py", b"torch.save(x)"), safe),
-        (script("code/a.py", b"torch.save(x)"), safe),
+        // Not of the program: Python.
+        (script("m/extra/code/a.py", b"x"), Verdict::Suspicious),
+        (script("code/a.py", b"x"), Verdict::Suspicious),
+        (script("m/code/a.py", b"x"), safe),
         // Keras does not need the other members for it.
         (zip("config.json", br#"{"class_name":"f","module":"os"}"#), dangerous),
         // An array of objects is read by NumPy, whatever else is in the archive.

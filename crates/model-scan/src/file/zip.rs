@@ -1,4 +1,4 @@
-//! Files in files: archives and compressed data.
+//! Members of ZIP archives.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -6,20 +6,16 @@ use alloc::vec::Vec;
 
 use pickle_core::{Error, ErrorKind, Opcode};
 use read_at::{ReadAt, Window};
-use zip_core::{Archive, Compression, Entry};
+use zip_core::{Archive, Entry};
 
+use super::Format;
+use super::compressed::EXPANDS;
+use super::item::{Files, Item, join};
 use super::pieces::Pieces;
-use super::{Files, Format, join};
 use crate::numpy::{self, Data};
 use crate::problem::Problem;
 use crate::report::{Finding, Origin};
 use crate::{keras, script};
-
-/// Why decompressing stopped.
-const EXPANDS: &str = "expands beyond the limit";
-
-/// Memory of a decoder for an empty file: dictionaries of 4 MiB, as joblib's level 3 has.
-const MEMORY: u64 = 9 << 19;
 
 /// What a member is code of, besides pickles.
 #[derive(Clone, Copy)]
@@ -32,40 +28,6 @@ enum Code {
 }
 
 impl Files<'_> {
-    pub(super) fn compressed(
-        &mut self,
-        source: &dyn ReadAt,
-        path: &str,
-        compression: Compression,
-        origin: Origin,
-        depth: u32,
-    ) -> Result<(), Error> {
-        let mut pieces = Pieces::default();
-        let max = self.inflated;
-        // With what is decompressed, as much as a file of this length may use.
-        let memory = source.total_len().saturating_mul(12).saturating_add(MEMORY).max(max);
-        let problem = match zip_core::decompress(source, compression, memory, |piece| pieces.push(piece, max))
-        {
-            Ok(true) => None,
-            Ok(false) => Some(EXPANDS),
-            Err(error) if is_read(&error) => return Err(ErrorKind::Read {}.into()),
-            Err(error) => Some(match error.kind() {
-                zip_core::ErrorKind::NoDecoder { .. } => "compressed with bzip2, xz, lzma or lz4",
-                zip_core::ErrorKind::Trailing {} => "bytes after the compressed data",
-                _ => "cannot be decompressed",
-            }),
-        };
-        if let Some(reason) = problem {
-            self.unopened(path, reason);
-        }
-        if pieces.total_len() == 0 {
-            return Ok(());
-        }
-        // Also of what is not complete: it may have been loaded before its reader stopped.
-        self.inflated = self.inflated.saturating_sub(pieces.total_len());
-        self.file(&pieces, path, origin, depth + 1).map(drop)
-    }
-
     pub(super) fn archive(
         &mut self,
         archive: &Archive<&dyn ReadAt>,
@@ -111,11 +73,18 @@ impl Files<'_> {
             };
             let parts = self.report.parts.len();
             let member = join(path, entry.name());
+            let item = Item {
+                source: *archive.source(),
+                path: &member,
+                name: if matches!(code, Code::Script) { "" } else { entry.name() },
+                origin,
+                depth: depth + 1,
+            };
             if let Some(range) = entry.stored() {
                 let window = Window::new(*archive.source(), range.start, range.end - range.start)?;
-                self.member(&window, &member, origin, depth + 1, code)?;
+                self.member(Item { source: &window, ..item }, code)?;
             } else if let Some(bytes) = self.inflated(archive, entry, &member)? {
-                self.member(&bytes, &member, origin, depth + 1, code)?;
+                self.member(Item { source: &bytes, ..item }, code)?;
             }
             self.checksum(archive, entry, &member, parts)?;
             if format == Format::Torch && inside != Some("data.pkl") {
@@ -132,14 +101,8 @@ impl Files<'_> {
         Ok(format)
     }
 
-    fn member(
-        &mut self,
-        source: &dyn ReadAt,
-        path: &str,
-        origin: Origin,
-        depth: u32,
-        code: Code,
-    ) -> Result<(), Error> {
+    fn member(&mut self, item: Item<'_>, code: Code) -> Result<(), Error> {
+        let Item { source, path, .. } = item;
         let kept = self.options.kept;
         let found = match code {
             Code::Keras => keras::settings(source, kept)?,
@@ -149,7 +112,7 @@ impl Files<'_> {
         for (offset, problem) in found {
             self.remark(path, offset, problem);
         }
-        self.file(source, path, origin, depth).map(drop)
+        self.file(item).map(drop)
     }
 
     /// Whether a member begins as an array file: `numpy.load` reads those of any archive, also where PyTorch has elements.
@@ -229,31 +192,6 @@ impl Files<'_> {
         }
         Ok(())
     }
-
-    /// Members of 512-byte blocks: the name first, the length in octal digits at 124.
-    pub(super) fn tar(&mut self, source: &dyn ReadAt, path: &str, depth: u32) -> Result<(), Error> {
-        let (mut at, total) = (0_u64, source.total_len());
-        while let Some(data) = at.checked_add(512).filter(|data| *data <= total) {
-            let mut header = [0; 512];
-            source.read_exact_at(at, &mut header)?;
-            if header.iter().all(|byte| *byte == 0) {
-                at = data; // The end; some readers go on.
-                continue;
-            }
-            let name = header.split(|byte| *byte == 0).next().unwrap_or_default();
-            let member = join(path, &String::from_utf8_lossy(name.get(..100).unwrap_or(name)));
-            let digits = header.get(124..136).unwrap_or_default();
-            let digits = core::str::from_utf8(digits).unwrap_or_default().trim_matches([' ', '\0']);
-            let len = u64::from_str_radix(digits, 8).ok().filter(|len| *len <= total - data);
-            let Some(len) = len else {
-                self.unopened(&member, "tar header without a length");
-                return Ok(());
-            };
-            self.file(&Window::new(source, data, len)?, &member, Origin::File, depth + 1)?;
-            at = data + len.next_multiple_of(512);
-        }
-        Ok(())
-    }
 }
 
 /// Whether an array file begins with these bytes and has elements alone.
@@ -261,19 +199,6 @@ fn is_plain_array(start: &[u8]) -> bool {
     matches!(numpy::data(&start), Ok(Data::Elements))
 }
 
-fn is_read(error: &zip_core::Error) -> bool {
+pub(super) fn is_read(error: &zip_core::Error) -> bool {
     matches!(error.kind(), zip_core::ErrorKind::Read {} | zip_core::ErrorKind::OutOfMemory {})
-}
-
-/// Whether a block is a tar header: by its checksum, since the oldest kind has no magic number and PyTorch reads that, too.
-pub(super) fn is_tar(block: &[u8]) -> bool {
-    let Some(digits) = block.get(148..156).filter(|_| block.len() == 512) else { return false };
-    let digits = core::str::from_utf8(digits).unwrap_or_default().trim_matches([' ', '\0']);
-    let Ok(declared) = i64::from_str_radix(digits, 8) else { return false };
-    // The field itself counts as spaces; some writers took bytes as signed.
-    let field = |idx: usize| (148..156).contains(&idx);
-    let sum = |value: fn(u8) -> i64| -> i64 {
-        block.iter().enumerate().map(|(idx, byte)| if field(idx) { 32 } else { value(*byte) }).sum()
-    };
-    declared == sum(i64::from) || declared == sum(|byte| byte.cast_signed().into())
 }
