@@ -30,6 +30,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("page", &["test"]),
     ("deny", &[]),
     ("cloud", &["seaweedfs", "moto"]),
+    ("canary", &["30"]),
     ("fuzz", &["5"]),
     ("reliability", &["--quick"]),
     ("interrupt", &["10"]),

@@ -6,6 +6,7 @@
 
 extern crate alloc;
 
+mod canary;
 mod candle;
 mod ci;
 mod cloud;
@@ -247,6 +248,11 @@ const TASKS: &[Task] = &[
         name: "values-speed",
         run: values_speed::run,
         help: "[ROUNDS [GIB]]  `apr check --values` of a file in memory beside reading it on all cores",
+    },
+    Task {
+        name: "canary",
+        run: canary::run,
+        help: "[SECONDS [SEED]]  generated files that `apr scan` calls safe do nothing in their loaders",
     },
     Task {
         name: "scanners",
