@@ -12,6 +12,6 @@ const MAX_TENSOR: u64 = 1 << 22;
 fuzz_target!(|input: &[u8]| {
     check_up_to(MAX_TENSOR, &torch::read(&input, &NoCompanions, &Options::default()), input);
     let mut options = Options::default();
-    options.key = "model".into();
+    options.object = "model".into();
     check_up_to(MAX_TENSOR, &torch::read(&input, &NoCompanions, &options), input);
 });

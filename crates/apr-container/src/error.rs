@@ -11,7 +11,7 @@ use crate::compression::id::Compression;
 use crate::model_type::ModelType;
 
 pub(crate) const WRITER: &str = "report it to the author of the program that wrote it; `apr check --compat` shows whether other readers accept the file";
-const TRUSTED: &str = "if you trust the file, repeat with --trusted";
+const SIZE_LIMIT: &str = "if you trust the file, repeat with --no-size-limit";
 const SAVED: &str = "save a smaller model, or one file for each part of it";
 const PAYLOAD: &str =
     "check with `apr check FILE`: if the checksum matches, the program that wrote the file is at fault";
@@ -203,7 +203,7 @@ located_error::errors! {
             allowed: u64,
         } = "ac-expansion" (Invalid),
             "the payload expands to {declared} bytes, the limit for a file of this size is {allowed}; raise `Limits::expansion` for a file you trust"
-            => "if you trust the file, repeat with --trusted; beyond 1 GiB, have it stored without compression";
+            => "if you trust the file, repeat with --no-size-limit; beyond 1 GiB, have it stored without compression";
         /// The payload consists of so many small parts that the model would take many times the length of the file in memory.
         ModelMemory {
             /// Bytes asked for so far.
@@ -212,7 +212,7 @@ located_error::errors! {
             allowed: u64,
         } = "ac-model-memory" (Invalid),
             "the payload's values take {needed} bytes of memory, the limit for a file of this size is {allowed}; raise `Limits::model_memory` for a file you trust"
-            => TRUSTED;
+            => SIZE_LIMIT;
         /// The uncompressed size in the header is not that of the payload.
         UncompressedSize {
             /// Declared in the header.
@@ -345,7 +345,7 @@ located_error::errors! {
             allowed: u64,
         } = "ac-metadata-dense" (Invalid),
             "the metadata take {needed} bytes of memory, the limit is {allowed}; raise `Limits::metadata_memory` for a file you trust"
-            => TRUSTED;
+            => SIZE_LIMIT;
         /// The type that the payload is decoded to, or encoded from, refuses it.
         Custom {
             /// The message.

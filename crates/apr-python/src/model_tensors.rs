@@ -31,7 +31,7 @@ const COMPLEX: TensorType = TensorType::Other("C128");
 ///
 /// filename: str or os.PathLike, or a URL.
 /// framework, device, fs, allow_http: as for `safe_open`.
-/// key: the nested object to read, by its keys.
+/// object: the nested object to read, by its keys.
 /// exclude: names to leave out, with `*` for any text: for what arrays do not have.
 /// void_as_bf16: read two-byte elements without a type as bfloat16.
 ///
@@ -208,10 +208,10 @@ impl ModelTensors {
     #[new]
     #[pyo3(
         signature = (
-            filename, framework, device=None, *, key="", exclude=Vec::new(), void_as_bf16=false, fs=None, allow_http=false
+            filename, framework, device=None, *, object="", exclude=Vec::new(), void_as_bf16=false, fs=None, allow_http=false
         ),
         text_signature =
-            "(filename, framework, device='cpu', *, key='', exclude=(), void_as_bf16=False, fs=None, allow_http=False)"
+            "(filename, framework, device='cpu', *, object='', exclude=(), void_as_bf16=False, fs=None, allow_http=False)"
     )]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn new<'py>(
@@ -219,14 +219,14 @@ impl ModelTensors {
         filename: Filename<'py>,
         framework: &str,
         device: Option<&Bound<'py, PyAny>>,
-        key: &str,
+        object: &str,
         exclude: Vec<String>,
         void_as_bf16: bool,
         fs: Option<&Bound<'py, PyAny>>,
         allow_http: bool,
     ) -> PyResult<Self> {
         let mut options = foreign_tensors::Options::default();
-        options.key = key.into();
+        options.object = object.into();
         options.exclude = exclude;
         options.void_is_bf16 = void_as_bf16;
         let framework = Framework::from_name(framework)?;

@@ -189,17 +189,17 @@ def test_a_nested_object_is_chosen_by_its_key(tmp_path):
     path = FOLDER / "torch/trainer.ckpt"
     key = next(name for name in apr.open(path) if "." in name).partition(".")[0]
     below = {name.removeprefix(key + ".") for name in apr.open(path) if name.startswith(key + ".")}
-    assert set(apr.open(path, key=key)) == below
-    apr.convert(path, tmp_path / "part.safetensors", key=key)
+    assert set(apr.open(path, object=key)) == below
+    apr.convert(path, tmp_path / "part.safetensors", object=key)
     assert set(apr.open(tmp_path / "part.safetensors")) <= below
-    with pytest.raises(apr.AprError, match="no such key") as caught:
-        apr.open(path, key="nothing")
+    with pytest.raises(apr.AprError, match="no such object") as caught:
+        apr.open(path, object="nothing")
     assert caught.value.code == "ft-key"
     np.save(tmp_path / "a.npy", np.ones(2))
     with pytest.raises(apr.AprError, match="no nested objects"):
-        apr.open(tmp_path / "a.npy", key="model")
+        apr.open(tmp_path / "a.npy", object="model")
     with pytest.raises(ValueError, match="no nested objects"):
-        apr.open(tmp_path / "part.safetensors", key="model")
+        apr.open(tmp_path / "part.safetensors", object="model")
 
 
 def test_elements_without_a_type_are_bfloat16_on_request(tmp_path):

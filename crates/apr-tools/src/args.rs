@@ -10,7 +10,7 @@ mod writing;
 
 pub(crate) use self::layout::{CompressionArg, DequantizeArg, LayoutArgs};
 pub(crate) use self::listed::Listed;
-pub(crate) use self::reading::{CompatArg, PartArgs, PayloadArgs, TrustedArg, VoidArg};
+pub(crate) use self::reading::{CompatArg, ForeignArgs, PayloadArgs, SizeLimitArg};
 pub(crate) use self::size::parse_size;
 pub(crate) use self::writing::{DryRunArg, ForceArg, WriteArgs};
 

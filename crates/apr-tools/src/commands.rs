@@ -25,7 +25,6 @@ pub(crate) mod finish;
 pub(crate) mod get;
 pub(crate) mod inspect;
 pub(crate) mod key;
-pub(crate) mod key_or_part;
 pub(crate) mod keygen;
 pub(crate) mod license;
 pub(crate) mod man;

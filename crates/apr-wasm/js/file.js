@@ -100,9 +100,9 @@ export class AprFile {
   }
 
   async #open() {
-    const { level = "strict", allowUnverified = false, trusted = false } = this.#options;
+    const { level = "strict", allowUnverified = false, noSizeLimit = false } = this.#options;
     if (level !== "strict" && level !== "compat") throw refuse("aw-usage", 'the level is "strict" or "compat"');
-    const flags = (level === "compat" ? 1 : 0) | (allowUnverified ? 2 : 0) | (trusted ? 4 : 0);
+    const flags = (level === "compat" ? 1 : 0) | (allowUnverified ? 2 : 0) | (noSizeLimit ? 4 : 0);
     const { json } = this.#engine.call(Operation.NewFile, new Question().u64(this.size).u8(flags));
     this.#number = JSON.parse(json).number;
     try {

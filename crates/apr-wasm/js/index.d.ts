@@ -61,8 +61,8 @@ export interface OpenOptions extends Keys {
   level?: "strict" | "compat";
   /** Use a signed file without verifying its signature. */
   allowUnverified?: boolean;
-  /** Let a small file become a large model, with whatever memory that takes. */
-  trusted?: boolean;
+  /** Lift the limit on decompressed size; only for files you trust. */
+  noSizeLimit?: boolean;
   signal?: AbortSignal;
   /** Milliseconds without a byte after which a request fails; 30,000. */
   timeout?: number;
@@ -239,7 +239,7 @@ export interface ScanReport {
   unread: never[];
   verdict: Verdict;
 }
-export interface ScanOptions extends Omit<OpenOptions, keyof Keys | "level" | "allowUnverified" | "trusted" | "streaming" | "nativeAlignment"> {
+export interface ScanOptions extends Omit<OpenOptions, keyof Keys | "level" | "allowUnverified" | "noSizeLimit" | "streaming" | "nativeAlignment"> {
   /** The name of the file: that of a `File` or an address by default. */
   name?: string;
   /** Names that the caller trusts, as `package.module.name`. */

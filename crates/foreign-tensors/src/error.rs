@@ -41,12 +41,12 @@ located_error::errors! {
             problem: &'static str,
         } = "ft-view" (Invalid), "invalid view: {problem}" => DOWNLOAD;
         /// Two tensors have the same name once the parts of nested names are joined.
-        DuplicateName {} = "ft-duplicate-name" (Invalid), "two tensors have this name" => "choose one part of the file (`apr convert --key NAME`; `key` in Python)";
+        DuplicateName {} = "ft-duplicate-name" (Invalid), "two tensors have this name" => "choose one part of the file (`apr convert --object NAME`; `object` in Python)";
         /// The nested object that was asked for is not in the file.
-        NoKey {
-            /// The keys there are.
-            keys: String,
-        } = "ft-key" (Usage), "no such key, there are: {keys}" => "name one of these keys";
+        NoObject {
+            /// The objects that the file has.
+            objects: String,
+        } = "ft-key" (Usage), "no such object, there are: {objects}" => "name one of these objects";
         /// A companion file is named by a path that is not allowed: absolute, outside the folder of the model, or through a link.
         CompanionPath {
             /// The rule that it breaks.

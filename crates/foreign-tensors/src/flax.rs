@@ -59,7 +59,7 @@ struct Context<'c> {
 ///
 /// # Errors
 ///
-/// If the file is malformed or continues after its value; [`ErrorKind::NoKey`].
+/// If the file is malformed or continues after its value; [`ErrorKind::NoObject`].
 pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -> Result<Model, Error> {
     let _ = companions;
     let mut context = Context {
@@ -71,7 +71,7 @@ pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -
         open: Vec::new(),
         model: Model::new(Format::MessagePack),
         roots: Vec::new(),
-        is_found: options.key.is_empty(),
+        is_found: options.object.is_empty(),
     };
     context.value()?;
     while let Some(open) = context.open.last_mut() {
@@ -94,7 +94,7 @@ pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -
     if !tokens.rest.is_empty() {
         return Err(Error::malformed("the file continues after its value").at(tokens.rest.start));
     }
-    if is_found { Ok(model) } else { Err(ErrorKind::NoKey { keys: roots.join(", ") }.into()) }
+    if is_found { Ok(model) } else { Err(ErrorKind::NoObject { objects: roots.join(", ") }.into()) }
 }
 
 impl Context<'_> {
@@ -113,7 +113,7 @@ impl Context<'_> {
 
     /// The name of the value at the path; `None` if it is not below the key that was asked for.
     fn name(&mut self) -> Result<Option<String>, Error> {
-        let key = self.options.key.as_str();
+        let key = self.options.object.as_str();
         let name = if key.is_empty() {
             &self.path
         } else {

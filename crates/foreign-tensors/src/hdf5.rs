@@ -44,7 +44,7 @@ const JSON_ATTRIBUTES: [&str; 2] = ["model_config", "training_config"];
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Malformed`], [`ErrorKind::Unsupported`], [`ErrorKind::Limit`], [`ErrorKind::DuplicateName`], [`ErrorKind::NoKey`];
+/// [`ErrorKind::Malformed`], [`ErrorKind::Unsupported`], [`ErrorKind::Limit`], [`ErrorKind::DuplicateName`], [`ErrorKind::NoObject`];
 /// [`ErrorKind::View`] for a dataset without its bytes.
 pub fn read(file: &dyn ReadAt, _: &dyn Companions, options: &Options) -> Result<Model, Error> {
     let mut model = Model::new(Format::Hdf5);
@@ -110,7 +110,7 @@ impl Walk<'_, '_> {
     /// Finds the object that the options ask for.
     fn start(&mut self, root: u64) -> Result<Visit, Error> {
         let mut visit = Visit { path: String::new(), address: root, depth: 0 };
-        let mut key = self.options.key.as_str();
+        let mut key = self.options.object.as_str();
         while !key.is_empty() {
             let header = Header::read(self.file, visit.address)?;
             let mut found = Vec::new();

@@ -35,7 +35,7 @@ pub(crate) fn no_key<'n>(keys: impl Iterator<Item = &'n str>) -> Error {
         }
         list.extend(located_error::cut(key, 100).escape_debug());
     }
-    ErrorKind::NoKey { keys: list }.into()
+    ErrorKind::NoObject { objects: list }.into()
 }
 
 /// Whether a name matches a pattern, in which `*` stands for any text.

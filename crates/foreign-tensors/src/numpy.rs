@@ -40,7 +40,7 @@ pub fn read(file: &dyn ReadAt, _companions: &dyn Companions, options: &Options) 
 /// A `.npy` file.
 fn array(file: &dyn ReadAt, options: &Options) -> Result<Model, Error> {
     let mut model = Model::new(Format::Npy);
-    options.without_key()?;
+    options.without_object()?;
     let mut at = 0;
     let next = |out: &mut [u8]| {
         if file.total_len() - at < out.len() as u64 {
@@ -71,10 +71,10 @@ fn arrays(file: &dyn ReadAt, options: &Options) -> Result<Model, Error> {
         let entry = finding.entry.and_then(|idx| archive.entries().get(idx));
         model.note(entry.map_or("", |entry| entry.name()), "this name is ambiguous or leaves the folder");
     }
-    let mut is_found = options.key.is_empty();
+    let mut is_found = options.object.is_empty();
     for entry in archive.entries().iter().filter(|entry| !entry.is_folder()) {
         let name = entry.name().strip_suffix(".npy").unwrap_or(entry.name());
-        if !options.key.is_empty() && options.key != name {
+        if !options.object.is_empty() && options.object != name {
             continue;
         }
         is_found = true;

@@ -40,7 +40,7 @@ struct Context<'c> {
 ///
 /// If the file is malformed; if a name occurs twice in a graph; if external data cannot be opened.
 pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -> Result<Model, Error> {
-    options.without_key()?;
+    options.without_object()?;
     let mut context = Context {
         reader: Reader::new(file),
         options,

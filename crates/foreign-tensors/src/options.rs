@@ -10,7 +10,7 @@ pub struct Options {
     /// Bounds on what a file may claim.
     pub limits: Limits,
     /// The nested object to read, by its keys from the root, as `model` or `ema.model`; empty for the whole file.
-    pub key: String,
+    pub object: String,
     /// Names of tensors to leave out: exact, or with `*` for any text.
     pub exclude: Vec<String>,
     /// Read two-byte void elements (`V2`), which NumPy writes for types that it does not have, as `BF16`.
@@ -22,13 +22,14 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoKey`](crate::ErrorKind::NoKey) if one is asked for.
+    /// [`ErrorKind::NoObject`](crate::ErrorKind::NoObject) if one is asked for.
     #[cfg(any(feature = "numpy", feature = "onnx", feature = "tflite", feature = "tensorflow"))]
-    pub(crate) fn without_key(&self) -> Result<(), crate::Error> {
-        if self.key.is_empty() {
+    pub(crate) fn without_object(&self) -> Result<(), crate::Error> {
+        if self.object.is_empty() {
             Ok(())
         } else {
-            Err(crate::ErrorKind::NoKey { keys: "none, the format has no nested objects".into() }.into())
+            Err(crate::ErrorKind::NoObject { objects: "none, the format has no nested objects".into() }
+                .into())
         }
     }
 }

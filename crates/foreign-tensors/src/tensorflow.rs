@@ -86,7 +86,7 @@ fn checkpoint(
     (companions, name): (&dyn Companions, &str),
     options: &Options,
 ) -> Result<Model, Error> {
-    options.without_key()?;
+    options.without_object()?;
     let mut reader = Reader::new(index);
     let mut pairs = table::read(&mut reader, &mut Budget::new(options.limits.text_bytes))?;
     let Some((_, header)) = pairs.first().filter(|(key, _)| key.is_empty()).cloned() else {

@@ -41,7 +41,7 @@ struct Context<'c> {
 ///
 /// If the file is malformed.
 pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -> Result<Model, Error> {
-    options.without_key()?;
+    options.without_object()?;
     let _ = companions;
     let mut reader = Reader::new(file);
     if reader.array(4)? != *b"TFL3" {

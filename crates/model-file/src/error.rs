@@ -60,8 +60,8 @@ located_error::errors! {
             /// What the file is.
             found: FileKind,
         } = "mo-key" (Usage) if "foreign",
-            "{} has no nested objects that a key could name", found.title()
-            => "leave the key out";
+            "{} has no nested objects", found.title()
+            => "leave the nested object out: the file is read as a whole";
         /// There is no code to decode the values of this type.
         UnknownEncoding {
             /// The type.

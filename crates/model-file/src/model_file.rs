@@ -161,7 +161,7 @@ impl<R: ReadAt> ModelFile<R> {
         options: &OpenOptions<'_>,
     ) -> Result<Contents, Error> {
         #[cfg(feature = "foreign")]
-        options.check_key(kind)?;
+        options.check_object(kind)?;
         let read = options.read_options();
         Ok(match kind {
             #[cfg(feature = "apr")]

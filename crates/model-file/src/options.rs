@@ -124,8 +124,8 @@ impl<'k> OpenOptions<'k> {
     ///
     /// [`ErrorKind::NoNestedObjects`] if one is asked for and the format has none.
     #[cfg(feature = "foreign")]
-    pub(crate) fn check_key(&self, kind: FileKind) -> Result<(), Error> {
-        if self.foreign.key.is_empty() || matches!(kind, FileKind::Model(ModelFormat::Foreign(_))) {
+    pub(crate) fn check_object(&self, kind: FileKind) -> Result<(), Error> {
+        if self.foreign.object.is_empty() || matches!(kind, FileKind::Model(ModelFormat::Foreign(_))) {
             return Ok(());
         }
         Err(ErrorKind::NoNestedObjects { found: kind }.into())

@@ -89,7 +89,7 @@ class ModelTensors:
         framework: str,
         device: Any = "cpu",
         *,
-        key: str = "",
+        object: str = "",
         exclude: Sequence[str] = (),
         void_as_bf16: bool = False,
         fs: Any = None,
@@ -274,7 +274,7 @@ def load(
     any_signer: bool = False,
     allow_unverified: bool = False,
     compat: bool = False,
-    trusted: bool = False,
+    no_size_limit: bool = False,
     fs: Any = None,
     allow_http: bool = False,
 ) -> Model: ...

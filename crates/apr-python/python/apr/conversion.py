@@ -16,7 +16,7 @@ def convert(
     dst: str | os.PathLike[str],
     *,
     format: str | None = None,
-    key: str = "",
+    object: str = "",
     select: Iterable[str] = (),
     exclude: Iterable[str] = (),
     rename: Mapping[str, str] | None = None,
@@ -46,7 +46,7 @@ def convert(
     force: bool = False,
     dry_run: bool = False,
     allow_unverified: bool = False,
-    trusted: bool = False,
+    no_size_limit: bool = False,
     allow_http: bool = False,
 ) -> dict[str, Any]:
     """Writes a model in another format, one tensor at a time, without running anything in it.
@@ -61,7 +61,7 @@ def convert(
     Args:
         src, dst: the path or URL of the model, and the new file, whose ending says its format unless `format` does: "safetensors",
             "gguf", "apr1", "apr2", "npz", "npy".
-        key: the nested object to read, by its keys: "model", "state_dict.ema".
+        object: the nested object to read, by its keys: "model", "state_dict.ema".
         select, exclude: patterns of names; `*` is any text, `?` one character. A tensor that cannot be represented has to be
             left out.
         rename: new names by patterns of the old ones: {"encoder.*": "*"}.
@@ -91,7 +91,7 @@ def convert(
         KeyboardInterrupt: the program was ended, and what it had begun to write is removed.
     """
     # Every argument is an option of the program of the same name, but for these.
-    options: dict[str, Any] = {**locals(), "key": key or None}
+    options: dict[str, Any] = {**locals(), "object": object or None}
     del options["src"], options["dst"]
     for name in ("metadata_from", "metadata", "base", "imatrix"):
         options[name] = None if options[name] is None else path_word(options[name])

@@ -30,7 +30,7 @@ class ModelFiles(Mapping[str, Any]):
         backend: str = "mmap",
         writable: bool = False,
         check: bool = True,
-        key: str = "",
+        object: str = "",
         exclude: Iterable[str] = (),
         void_as_bf16: bool = False,
         fs: Any = None,
@@ -54,15 +54,15 @@ class ModelFiles(Mapping[str, Any]):
         self.path: Path | str = Path(path) if self._elsewhere is None else self._elsewhere.name
         files: Mapping[str, Path | str] | None = None
         if self.format == "safetensors":
-            if key:
-                raise ValueError("a safetensors file has no nested objects that key could name")
+            if object:
+                raise ValueError("a safetensors file has no nested objects: leave object= out")
             if self._elsewhere is not None:
                 files = self._shards_elsewhere(self._elsewhere, check)
             elif found is None:
                 self.path, files = shards(path, check=check)
         else:
             self._opened[self.path] = ModelTensors(
-                self._elsewhere or path, framework, device, key=key, exclude=exclude, void_as_bf16=void_as_bf16
+                self._elsewhere or path, framework, device, object=object, exclude=exclude, void_as_bf16=void_as_bf16
             )
         self._files: dict[str, Path | str] = (
             dict(files) if files is not None else dict.fromkeys(self._file(self.path), self.path)
@@ -209,7 +209,7 @@ def open(
     backend: str = "mmap",
     writable: bool = False,
     check: bool = True,
-    key: str = "",
+    object: str = "",
     exclude: Iterable[str] = (),
     void_as_bf16: bool = False,
     fs: Any = None,
@@ -232,7 +232,7 @@ def open(
             repository.
         framework, device, backend, writable: as for `apr.safetensors.safe_open`.
         check: open every shard now and compare it with the index.
-        key: the nested object to read, by its keys: "model", "state_dict.ema".
+        object: the nested object to read, by its keys: "model", "state_dict.ema".
         exclude: names of tensors to leave out; `*` is any text, `?` one character.
         void_as_bf16: read two-byte elements without a type, which NumPy and MLX write for bfloat16, as such.
         fs: a file system of fsspec or a store of obstore, of which `path` is a path: the file or index is read through it.
@@ -254,7 +254,7 @@ def open(
         backend=backend,
         writable=writable,
         check=check,
-        key=key,
+        object=object,
         exclude=exclude,
         void_as_bf16=void_as_bf16,
         fs=fs,

@@ -35,6 +35,7 @@ def quantize(
     type: str,
     *,
     format: str | None = None,
+    object: str = "",
     tensor_type: Mapping[str, str] | None = None,
     output_tensor_type: str | None = None,
     token_embedding_type: str | None = None,
@@ -49,7 +50,7 @@ def quantize(
     force: bool = False,
     dry_run: bool = False,
     allow_unverified: bool = False,
-    trusted: bool = False,
+    no_size_limit: bool = False,
     allow_http: bool = False,
 ) -> Report:
     """Makes a GGUF, safetensors or `.apr` model smaller: its numbers in blocks of few bits.
@@ -58,6 +59,7 @@ def quantize(
         src, dst: the path or URL of the model, and the new file, whose ending says its format unless `format` does: "gguf", "apr2" or
             "safetensors". Of a URL, the ranges that are needed are read, and nothing but `dst` is written.
         type: what the tensors become: "q8_0", "q4_k_m", "q4_0", "f16" and so on.
+        object: the nested object to read of a file of another program, by its keys: "model", "state_dict.ema".
         tensor_type: other types, by regular expressions over names of tensors.
         select, exclude: patterns of names; `*` is any text, `?` one character.
         force: replace `dst` if it exists.
@@ -76,7 +78,7 @@ def quantize(
         KeyboardInterrupt: the program was ended, and what it had begun to write is removed.
     """
     # Every argument is an option of the program of the same name, but for these.
-    options: dict[str, Any] = {**locals(), "output": path_word(dst)}
+    options: dict[str, Any] = {**locals(), "object": object or None, "output": path_word(dst)}
     del options["src"], options["dst"]
     options["imatrix"] = None if imatrix is None else path_word(imatrix)
     return Report(report_of("quantize", src, **options))

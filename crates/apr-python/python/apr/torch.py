@@ -23,7 +23,7 @@ def load(
     *,
     weights_only: bool | None = True,
     mmap: bool | None = None,
-    key: str = "",
+    object: str = "",
     exclude: Iterable[str] = (),
 ) -> dict[str, torch.Tensor]:
     """The tensors of a checkpoint by name: takes the place of `torch.load` for state dicts, and runs nothing in the file.
@@ -38,7 +38,7 @@ def load(
         pickle_module: None: nothing is unpickled.
         weights_only: True or None.
         mmap: without effect.
-        key: the nested object to read, by its keys: "model", "state_dict.ema".
+        object: the nested object to read, by its keys: "model", "state_dict.ema".
         exclude: names to leave out; `*` is any text, `?` one character.
 
     Raises:
@@ -56,7 +56,7 @@ def load(
         raise ValueError("weights_only=False asks to unpickle any object, which apr.torch.load never does")
     if pickle_module is not None:
         raise ValueError("apr.torch.load uses no pickle_module: nothing is unpickled")
-    with files.open(f, "pt", key=key, exclude=exclude) as model:
+    with files.open(f, "pt", object=object, exclude=exclude) as model:
         return model.get_tensors()
 
 

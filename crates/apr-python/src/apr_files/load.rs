@@ -30,7 +30,7 @@ use super::values::metadata_of_v2;
 /// allow_unverified: load a signed file without verifying its signature; without this option and without a key it is refused.
 /// compat: accept what other programs accept; among that encrypted files whose header is not authenticated, and signed files
 ///     without verification.
-/// trusted: no limit for the memory of a model that a small file expands to.
+/// no_size_limit: no limit for the memory of a model that a small file expands to.
 /// fs, allow_http: as for `apr.open`.
 ///
 /// Raises AprError with a code, for example "ac-encrypted", "ac-decryption" (a wrong key, or a changed file), "ac-not-signed",
@@ -39,7 +39,7 @@ use super::values::metadata_of_v2;
 #[pyfunction]
 #[pyo3(signature = (
     file, *, password=None, identity=None, key_password=None, verify_key=None, trusted_keys=None, any_signer=false,
-    allow_unverified=false, compat=false, trusted=false, fs=None, allow_http=false
+    allow_unverified=false, compat=false, no_size_limit=false, fs=None, allow_http=false
 ))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn load(
@@ -53,7 +53,7 @@ pub(crate) fn load(
     any_signer: bool,
     allow_unverified: bool,
     compat: bool,
-    trusted: bool,
+    no_size_limit: bool,
     fs: Option<&Bound<'_, PyAny>>,
     allow_http: bool,
 ) -> PyResult<Model> {
@@ -64,7 +64,7 @@ pub(crate) fn load(
     if allow_unverified {
         options.unchecked_signature = UncheckedSignature::Allow;
     }
-    if trusted {
+    if no_size_limit {
         options.limits = Limits::TRUSTED;
     }
     let loaded = py.detach(|| loaded(&source, &keys, &options));

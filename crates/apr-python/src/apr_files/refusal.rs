@@ -171,7 +171,7 @@ pub(crate) fn advice(code: &str) -> Option<&'static str> {
         }
         "ac-signature" | "ac-checksum" | "ac-rebound" => "get the file from its maker again",
         "ac-decryption" => "check the key; if it is the right one, get the file from its maker again",
-        "ac-expansion" | "ac-model-memory" => "from Python: trusted=True",
+        "ac-expansion" | "ac-model-memory" => "from Python: no_size_limit=True",
         "ac-unbound" => "from Python: compat=True",
         "am-feature-not-finite" => "fill in the value, or leave the row out",
         "cli-table-cell" => "correct the cell, or train with --unknown-category ignore",

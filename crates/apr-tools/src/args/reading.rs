@@ -22,28 +22,21 @@ impl CompatArg {
 
 /// Limits of commands that decompress payloads.
 #[derive(Clone, Copy, Debug, Default, Args)]
-pub(crate) struct TrustedArg {
+pub(crate) struct SizeLimitArg {
     /// Lift the limit on decompressed size; only for files you trust.
     #[arg(long)]
-    trusted: bool,
+    no_size_limit: bool,
 }
 
-/// Which part of a file of another program is read.
+/// Options for files of other programs.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct PartArgs {
+pub(crate) struct ForeignArgs {
     /// Read only this nested object of a file of another program, by its keys: model, state_dict.ema.
-    #[arg(long, value_name = "PART")]
-    key: Option<String>,
-    #[command(flatten)]
-    void: VoidArg,
-}
-
-/// Elements of two bytes without a type.
-#[derive(Clone, Copy, Debug, Default, Args)]
-pub(crate) struct VoidArg {
+    #[arg(long, value_name = "PATH")]
+    object: Option<String>,
     /// Read two-byte elements without a type as BF16: NumPy, MLX and ml_dtypes write bfloat16 so.
-    #[arg(long = "void-as-bf16")]
-    is_bf16: bool,
+    #[arg(long)]
+    void_as_bf16: bool,
 }
 
 /// What commands accept that go on working with a model.
@@ -53,26 +46,21 @@ pub(crate) struct PayloadArgs {
     #[arg(long)]
     allow_unverified: bool,
     #[command(flatten)]
-    trusted: TrustedArg,
+    size_limit: SizeLimitArg,
 }
 
-impl PartArgs {
+impl ForeignArgs {
+    /// The name of an option that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let object = self.object.as_ref().map(|_| "object");
+        object.or(self.void_as_bf16.then_some("void-as-bf16"))
+    }
+
     /// How the file is read.
     pub(crate) fn options(&self) -> Options {
-        self.void.options_of(self.key.as_deref().unwrap_or_default())
-    }
-}
-
-impl VoidArg {
-    pub(crate) const fn is_given(self) -> bool {
-        self.is_bf16
-    }
-
-    /// How the nested object with these keys is read; that of no keys is the whole file.
-    pub(crate) fn options_of(self, key: &str) -> Options {
         let mut options = Options::default();
-        options.key = key.to_owned();
-        options.void_is_bf16 = self.is_bf16;
+        options.object = self.object.clone().unwrap_or_default();
+        options.void_is_bf16 = self.void_as_bf16;
         options
     }
 }
@@ -89,23 +77,23 @@ impl CompatArg {
     }
 }
 
-impl TrustedArg {
+impl SizeLimitArg {
     /// The rules with these limits.
     pub(crate) fn apply(self, rules: Rules) -> Rules {
-        if self.trusted { rules.with_unlimited_expansion() } else { rules }
+        if self.no_size_limit { rules.with_unlimited_expansion() } else { rules }
     }
 }
 
 impl PayloadArgs {
     /// The name of an option that was given.
     pub(crate) fn given(self) -> Option<&'static str> {
-        let trusted = self.trusted.trusted.then_some("trusted");
-        self.allow_unverified.then_some("allow-unverified").or(trusted)
+        let size_limit = self.size_limit.no_size_limit.then_some("no-size-limit");
+        self.allow_unverified.then_some("allow-unverified").or(size_limit)
     }
 
     /// The rules with these limits, and with what an unverified signature means.
     pub(crate) fn apply(self, rules: Rules) -> Rules {
         let rules = if self.allow_unverified { rules.with_unchecked_signatures() } else { rules };
-        self.trusted.apply(rules)
+        self.size_limit.apply(rules)
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use st_core::ShardProblem;
 use st_mmap::Verification;
 
-use crate::args::{CompatArg, TrustedArg};
+use crate::args::{CompatArg, SizeLimitArg};
 use crate::checkpoints::{Checkpoint, Layout};
 use crate::code_files;
 use crate::commands::convert::FormatArg;
@@ -115,7 +115,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     compat: CompatArg,
     #[command(flatten)]
-    trusted: TrustedArg,
+    size_limit: SizeLimitArg,
     #[command(flatten)]
     keys: KeysArgs,
 }
@@ -130,7 +130,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         let what = "--values reads a file twice, and standard input can be read once";
         return Err(Failure::new(CODE_USAGE, what).help("name a file"));
     }
-    let rules = args.trusted.apply(args.compat.rules());
+    let rules = args.size_limit.apply(args.compat.rules());
     let keys = Rc::new(args.keys.load(args.inputs.iter().map(PathBuf::as_path))?);
     let judge = Judge {
         expected: args.format.map(Into::into),

@@ -22,11 +22,10 @@ pub(crate) use self::lost::parts as lost_parts;
 pub(crate) use self::target::{FormatArg, Target, TargetArgs, remark_on_size};
 use crate::architecture::{note_on_names, note_on_part};
 use crate::args::glob::{Rename, Selection};
-use crate::args::{CompatArg, DequantizeArg, INPUT_HELP, LayoutArgs, PayloadArgs, VoidArg, WriteArgs};
-use crate::commands::key_or_part::KeyOrPart;
-use crate::detached::DetachedArgs;
+use crate::args::{CompatArg, DequantizeArg, ForeignArgs, INPUT_HELP, LayoutArgs, PayloadArgs, WriteArgs};
+use crate::detached::{Detached, DetachedArgs};
 use crate::error::{CODE_INTERNAL, CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
-use crate::input::{Contents, Copies, Format, Model, Rules};
+use crate::input::{Contents, Copies, Format, Model, Rules, Source};
 use crate::output::ending::Ending;
 use crate::output::rewrite::{self, Job, Plan};
 use crate::output::{Destination, Output};
@@ -39,7 +38,7 @@ const AFTER_HELP: &str = "Tensors are copied byte for byte, one chunk at a time,
     Without --format, the ending of OUT's name is the format: .safetensors, .gguf, .npz, .npy, or .apr of the version that IN has. \
     Other endings are refused. `-` and a name without an ending keep the format of IN, or mean safetensors if IN is of another program. \
     Nothing in a file of another program is run; of tensors with several names one copy is written, and the metadata name the others. \
-    Of such a file, --key can also name the nested object to read. Tensors become an .apr model (version 1) if their metadata name one (`apr.model`), else an .apr \
+    Of such a file, --object names the nested object to read. Tensors become an .apr model (version 1) if their metadata name one (`apr.model`), else an .apr \
     file of tensors (version 2). What the new format cannot hold is refused if it is a tensor, and listed if \
     it is anything else. Quantized tensors stay as they are, or become plain numbers with --dequantize; nothing \
     else changes a number.\n\n\
@@ -101,7 +100,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     payload: PayloadArgs,
     #[command(flatten)]
-    void: VoidArg,
+    foreign: ForeignArgs,
     #[command(flatten)]
     detached: DetachedArgs,
     #[command(flatten)]
@@ -147,9 +146,9 @@ impl Args {
             ("metadata-from", self.metadata_from.is_some()),
             ("no-metadata", self.no_metadata),
             ("dequantize", self.dequantize.dtype().is_some()),
-            ("void-as-bf16", self.void.is_given()),
         ];
-        match given.into_iter().chain(self.layout.given()).find(|(_, is_given)| *is_given) {
+        let of_foreign = self.foreign.given().map(|name| (name, true));
+        match given.into_iter().chain(of_foreign).chain(self.layout.given()).find(|(_, is_given)| *is_given) {
             Some((name, _)) => {
                 let what = format!("--{name} is not for folders that become language models");
                 Err(Failure::new(CODE_USAGE, what)
@@ -192,7 +191,8 @@ pub(crate) struct Request<'a> {
     pub(crate) dequantize: Option<Dtype>,
     pub(crate) renames: Vec<Rename>,
     pub(crate) metadata: MetadataEdit,
-    pub(crate) key: KeyOrPart,
+    pub(crate) detached: Option<Detached>,
+    pub(crate) foreign: foreign_tensors::Options,
     /// What becomes of blocks that the format has no type for.
     pub(crate) blocks: Blocks,
 }
@@ -228,7 +228,8 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         renames: args.rename.iter().map(|rule| Rename::parse(rule)).collect::<Result<_, _>>()?,
         metadata: MetadataEdit::new(args)?,
         output: args.write.output(&args.output, console)?,
-        key: KeyOrPart::new(&args.detached, args.void, &args.input)?,
+        detached: args.detached.load()?,
+        foreign: args.foreign.options(),
         blocks: Blocks::Exact,
     };
     rewrite(request, console)
@@ -263,9 +264,10 @@ pub(crate) fn model_folder(
 ///
 /// Those of [`run`].
 pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exit, Failure> {
-    let Request { input, rules, target, output, layout, dequantize, renames, blocks, key, .. } = request;
+    let Request { input, rules, target, output, layout, dequantize, renames, blocks, .. } = request;
     let Output { destination, overwrite, run } = output;
-    let source = key.open(input, console)?;
+    let source =
+        Source::open_verified(input, request.detached.as_ref(), console)?.with_foreign(request.foreign);
     let model = Model::from_source(source, &rules)?;
     if let Some(disagreement) = Ending::disagreement(model.format(), model.label()) {
         console.remark(disagreement);

@@ -11,7 +11,7 @@ use model_file::entries;
 use self::compare::Change;
 pub(crate) use self::compare::compare;
 use self::report::Shown;
-use crate::args::{CompatArg, TrustedArg};
+use crate::args::{CompatArg, SizeLimitArg};
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{Contents, Model, Tensor};
 use crate::terminal::{Console, Progress};
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long)]
     ignore_metadata: bool,
     #[command(flatten)]
-    trusted: TrustedArg,
+    size_limit: SizeLimitArg,
 }
 
 /// What was found.
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     if path_a.as_os_str() == "-" && path_b.as_os_str() == "-" {
         return Err(Failure::new(CODE_USAGE, "standard input can be only one of the two models"));
     }
-    let rules = args.trusted.apply(args.compat.rules()).with_unchecked_signatures();
+    let rules = args.size_limit.apply(args.compat.rules()).with_unchecked_signatures();
     let (a, b) = (Model::open(path_a, &rules)?, Model::open(path_b, &rules)?);
     let mut comparison = Comparison::new((path_a, &a), (path_b, &b), console)?;
     if args.ignore_metadata {

@@ -14,7 +14,7 @@ use st_core::{Bounds, SlicePlan};
 
 use self::values::{Layout, Rows, Value, for_each};
 use crate::args::slice::Slice;
-use crate::args::{CompatArg, INPUT_HELP, PartArgs, TrustedArg, WriteArgs};
+use crate::args::{CompatArg, ForeignArgs, INPUT_HELP, SizeLimitArg, WriteArgs};
 use crate::error::{CODE_NOT_CARRIED, CODE_USAGE, Exit, Failure};
 use crate::input::{Model, Source, Tensor};
 use crate::output::{self, Destination, Output, Overwrite, Run};
@@ -56,9 +56,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     compat: CompatArg,
     #[command(flatten)]
-    trusted: TrustedArg,
+    size_limit: SizeLimitArg,
     #[command(flatten)]
-    part: PartArgs,
+    foreign: ForeignArgs,
     #[command(flatten)]
     keys: KeysArgs,
     #[command(flatten)]
@@ -98,10 +98,10 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     // Text goes to a terminal; a report has the values itself.
     output::keep_inputs(&args.output, [&args.input])?;
     let output = if is_text { None } else { Some(args.write.output(&args.output, console)?) };
-    let rules = args.trusted.apply(args.compat.rules()).with_unchecked_signatures();
+    let rules = args.size_limit.apply(args.compat.rules()).with_unchecked_signatures();
     let path = args.input.as_path();
     let source = Source::open(path)?.with_keys(&Rc::new(args.keys.load([path])?));
-    let model = Model::from_source(source.with_foreign(args.part.options()), &rules)?;
+    let model = Model::from_source(source.with_foreign(args.foreign.options()), &rules)?;
     let part = Part::new(find(&model, args.tensor.as_deref())?, args.slice.as_ref())?;
     match output {
         None if console.is_json() => part.report(path, console)?,

@@ -12,7 +12,6 @@ use self::folder::FolderType;
 use crate::args::glob::Selection;
 use crate::args::{CompatArg, DequantizeArg, INPUT_HELP, LayoutArgs, PayloadArgs, WriteArgs};
 use crate::commands::convert::{self, Blocks, FormatArg, MetadataEdit, Request, Target, TargetArgs};
-use crate::commands::key_or_part::KeyOrPart;
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::output::Run;
 use crate::remote::is_url;
@@ -101,7 +100,8 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         dequantize,
         renames: Vec::new(),
         metadata: MetadataEdit::default(),
-        key: KeyOrPart::default(),
+        detached: None,
+        foreign: foreign_tensors::Options::default(),
         blocks: Blocks::Nearest,
     };
     let exit = convert::rewrite(request, console)?;

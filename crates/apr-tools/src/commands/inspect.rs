@@ -25,7 +25,7 @@ use tensor_dtype::Dtype;
 pub(crate) use self::apr_model::{ANYONE, stored};
 pub(crate) use self::apr_tensors::footer_state;
 use self::content::Content;
-use crate::args::{CompatArg, INPUT_HELP, PartArgs, TrustedArg};
+use crate::args::{CompatArg, ForeignArgs, INPUT_HELP, SizeLimitArg};
 use crate::checkpoints::{About, Checkpoint};
 use crate::commands::checkpoint::list::{self, Row, View};
 use crate::error::{Exit, Failure};
@@ -67,9 +67,9 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["verify", "no_tree", "quantization"])]
     histograms: bool,
     #[command(flatten)]
-    trusted: TrustedArg,
+    size_limit: SizeLimitArg,
     #[command(flatten)]
-    part: PartArgs,
+    foreign: ForeignArgs,
     #[command(flatten)]
     keys: KeysArgs,
 }
@@ -80,7 +80,7 @@ pub(crate) struct Args {
 ///
 /// If the model cannot be read.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
-    let rules = args.trusted.apply(args.compat.rules());
+    let rules = args.size_limit.apply(args.compat.rules());
     let path = args.input.as_path();
     let checkpoints = Checkpoint::all_below(path);
     if !checkpoints.is_empty() {
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         return sealed::run(args, &source, console);
     }
     let keys = args.keys.load([path])?;
-    let source = source.with_keys(&Rc::new(keys)).with_foreign(args.part.options());
+    let source = source.with_keys(&Rc::new(keys)).with_foreign(args.foreign.options());
     source.refuse_keys(&rules)?;
     let extent = if console.is_verbose() { Extent::ALL } else { Extent::DEFAULT };
     let extent = (!args.no_tree).then_some(extent);

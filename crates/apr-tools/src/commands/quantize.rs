@@ -25,16 +25,15 @@ use self::report::Report;
 use self::work::Work;
 use crate::architecture::{note_on_architecture, note_on_header, note_on_names};
 use crate::args::glob::Selection;
-use crate::args::{CompatArg, INPUT_HELP, Listed, PayloadArgs, VoidArg, WriteArgs};
+use crate::args::{CompatArg, ForeignArgs, INPUT_HELP, Listed, PayloadArgs, WriteArgs};
 use crate::commands::convert;
-use crate::commands::key_or_part::KeyOrPart;
 use crate::detached::DetachedArgs;
 use crate::error::{
     CODE_NOT_CARRIED, CODE_NOTHING_CONVERTED, CODE_NOTHING_SELECTED, CODE_OUTPUT_FORMAT, CODE_USAGE, Exit,
     Failure,
 };
 use crate::file_digest::Digests;
-use crate::input::{self, Contents, Copies, Model, Tensor};
+use crate::input::{self, Contents, Copies, Model, Source, Tensor};
 use crate::output::ending::Ending;
 use crate::output::{self, Destination, Run};
 use crate::terminal::Console;
@@ -105,7 +104,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     payload: PayloadArgs,
     #[command(flatten)]
-    void: VoidArg,
+    foreign: ForeignArgs,
     #[command(flatten)]
     detached: DetachedArgs,
 }
@@ -213,7 +212,9 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let output = args.write.output(&args.output, console)?;
     let wanted = Wanted::new(args, &output.destination)?;
     let rules = args.payload.apply(args.compat.rules());
-    let source = KeyOrPart::new(&args.detached, args.void, &args.input)?.open(&args.input, console)?;
+    let detached = args.detached.load()?;
+    let source = Source::open_verified(&args.input, detached.as_ref(), console)?;
+    let source = source.with_foreign(args.foreign.options());
     let model = Model::from_source(source, &rules)?;
     let label = model.label().to_owned();
     let in_model = |failure: Failure| failure.in_file(&label);

@@ -10,7 +10,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::args::glob::Selection;
-use crate::args::{CompatArg, INPUT_HELP, PartArgs, TrustedArg};
+use crate::args::{CompatArg, ForeignArgs, INPUT_HELP, SizeLimitArg};
 use crate::error::{Exit, Failure};
 use crate::input::{Model, Source, Tensor};
 use crate::report::{self, Each, Report};
@@ -44,9 +44,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
-    trusted: TrustedArg,
+    size_limit: SizeLimitArg,
     #[command(flatten)]
-    part: PartArgs,
+    foreign: ForeignArgs,
     #[command(flatten)]
     keys: KeysArgs,
 }
@@ -57,10 +57,10 @@ pub(crate) struct Args {
 ///
 /// If the model cannot be read.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
-    let rules = args.trusted.apply(args.compat.rules()).with_unchecked_signatures();
+    let rules = args.size_limit.apply(args.compat.rules()).with_unchecked_signatures();
     let path = args.input.as_path();
     let source = Source::open(path)?.with_keys(&Rc::new(args.keys.load([path])?));
-    let model = Model::from_source(source.with_foreign(args.part.options()), &rules)?;
+    let model = Model::from_source(source.with_foreign(args.foreign.options()), &rules)?;
     let mut tensors = model.tensors()?;
     tensors.retain(|tensor| args.selection.includes(tensor.name()));
     let digests = if args.digest { Some(digests(&tensors, console)?) } else { None };

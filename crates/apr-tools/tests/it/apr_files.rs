@@ -214,15 +214,15 @@ fn a_payload_that_expands_too_far_needs_permission() {
     let (exit, value) = sandbox.json(&["check", "zeros.apr"]);
     let problem = &value["files"][0]["problems"][0];
     assert_eq!((exit, &problem["code"]), (3, &json!("ac-expansion")));
-    assert!(problem["help"].as_str().unwrap().contains("--trusted"));
-    assert!(sandbox.run(&["explain", "ac-expansion"]).stdout.contains("--trusted"));
+    assert!(problem["help"].as_str().unwrap().contains("--no-size-limit"));
+    assert!(sandbox.run(&["explain", "ac-expansion"]).stdout.contains("--no-size-limit"));
     for command in [
         &["check", "zeros.apr"][..],
         &["inspect", "--verify", "zeros.apr"],
         &["convert", "zeros.apr", "out.apr"],
     ] {
         assert_eq!(sandbox.run(command).exit, 3, "{command:?}");
-        assert_eq!(sandbox.run(&[command, &["--trusted"]].concat()).exit, 0, "{command:?}");
+        assert_eq!(sandbox.run(&[command, &["--no-size-limit"]].concat()).exit, 0, "{command:?}");
     }
 }
 

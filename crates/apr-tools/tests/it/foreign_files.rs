@@ -182,21 +182,42 @@ fn a_nested_object_is_chosen_by_its_key() {
     let (key, _) = all.iter().find_map(|name| name.split_once('.')).unwrap();
     let below: Vec<String> =
         all.iter().filter_map(|name| name.strip_prefix(&format!("{key}."))).map(str::to_owned).collect();
-    assert_eq!(names(&["tensors", path, "--key", key]), below);
-    let ran = sandbox.run(&["convert", path, "part.safetensors", "--key", key]);
+    assert_eq!(names(&["tensors", path, "--object", key]), below);
+    let ran = sandbox.run(&["convert", path, "part.safetensors", "--object", key]);
     assert_eq!(ran.exit, 0, "{}", ran.stderr);
-    assert!(ran.stderr.contains("no signature was verified"), "{}", ran.stderr);
+    assert_eq!(names(&["tensors", "part.safetensors"]), below);
     for (args, exit, text) in [
-        (&["tensors", path, "--key", "nothing"][..], 2, "ft-key"),
-        (&["tensors", "model.safetensors", "--key", "model"], 2, "no nested objects"),
-        (&["convert", path, "x.safetensors", "--key", "nothing"], 2, "ft-key"),
-        // Not a file of another program: a public key is meant.
-        (&["convert", "model.safetensors", "x.safetensors", "--key", "model"], 5, "model"),
+        (&["tensors", path, "--object", "nothing"][..], 2, "ft-key"),
+        (&["tensors", "model.safetensors", "--object", "model"], 2, "no nested objects"),
+        (&["convert", path, "x.safetensors", "--object", "nothing"], 2, "ft-key"),
+        (&["quantize", path, "-o", "x.gguf", "--type", "f16", "--object", "nothing"], 2, "ft-key"),
     ] {
         let ran = sandbox.run(args);
         assert_eq!(ran.exit, exit, "{args:?}\n{}", ran.stderr);
         assert!(ran.stderr.contains(text), "{args:?}\n{}", ran.stderr);
     }
+}
+
+/// The author of a file chooses the names in it, so that none of them may stand in for a key.
+#[test]
+fn a_missing_key_is_no_object_of_the_file() {
+    let sandbox = Sandbox::with_models();
+    let ran = sandbox.run(&["convert", "model.safetensors", "evil.npz", "--rename", "*=publisher.pub.*"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    let names = sandbox.json(&["tensors", "evil.npz"]).1["tensors"].clone();
+    let name = names[0]["name"].as_str().unwrap();
+    for args in [
+        &["convert", "evil.npz", "out.safetensors", "--key", name][..],
+        &["quantize", "evil.npz", "-o", "out.gguf", "--type", "f16", "--key", name],
+    ] {
+        let ran = sandbox.run(args);
+        assert_eq!(ran.exit, 5, "{args:?} {}", ran.stderr);
+    }
+    // The key exists, and no signature does.
+    let ran = sandbox.run(&["convert", "evil.npz", "out.safetensors", "--key", "publisher.pub"]);
+    assert_eq!(ran.exit, 4, "{}", ran.stderr);
+    assert!(ran.stderr.contains("cli-no-signature"), "{}", ran.stderr);
+    assert!(!sandbox.path("out.safetensors").exists() && !sandbox.path("out.gguf").exists());
 }
 
 #[test]

@@ -280,9 +280,9 @@ impl<'w> Walker<'w, '_> {
         }
     }
 
-    /// The value that `options.key` names.
+    /// The value that `options.object` names.
     fn find(&mut self, root: ValueId) -> Result<ValueId, Error> {
-        let key = self.options.key.as_str();
+        let key = self.options.object.as_str();
         let mut rest = Some(key).filter(|key| !key.is_empty());
         let mut id = root;
         while let Some(wanted) = rest {

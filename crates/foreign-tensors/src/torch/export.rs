@@ -46,7 +46,7 @@ pub(super) fn read(file: &dyn ReadAt, options: &Options) -> Result<Model, Error>
     if let Some(entry) = archive.entries().iter().find(|entry| entry.name().ends_with(STATE_DICT)) {
         return state_dict(file, entry, options);
     }
-    options.without_key()?;
+    options.without_object()?;
     let members: BTreeMap<&str, (u64, &Entry)> =
         archive.entries().iter().zip(0..).map(|(entry, idx)| (entry.name(), (idx, entry))).collect();
     let mut tables = archive.entries().iter().filter(|entry| entry.name().ends_with("_weights_config.json"));

@@ -66,7 +66,7 @@ pub(super) fn read(
             .map(crate::Tensor::name)
             .chain(read.aliases().iter().map(|alias| alias.name.as_str()))
             .collect();
-        let is_whole = options.key.is_empty() && options.exclude.is_empty();
+        let is_whole = options.object.is_empty() && options.exclude.is_empty();
         if let Some(missing) = names.iter().find(|name| is_whole && !found.contains(name.as_str())) {
             return Err(in_shard(
                 Error::malformed("a tensor of the index is not in its file").of(Subject::tensor(missing)),

@@ -34,7 +34,7 @@ fn object(pairs: &[(&str, Vec<u8>)]) -> Vec<u8> {
 
 fn opened(bytes: &[u8], key: &str) -> Result<Model, Error> {
     let mut options = Options::default();
-    options.key = key.into();
+    options.object = key.into();
     flax::read(&bytes, &NoCompanions, &options)
 }
 

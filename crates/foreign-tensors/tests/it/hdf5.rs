@@ -171,7 +171,8 @@ fn links_give_aliases_and_notes() {
 
 #[test]
 fn a_group_can_be_chosen() {
-    let choose = |key: &'static str| model_with("keras/legacy_full.h5", |options| options.key = key.into());
+    let choose =
+        |key: &'static str| model_with("keras/legacy_full.h5", |options| options.object = key.into());
     let model = choose("model_weights.dense_a").expect("a model");
     assert_eq!(names(&model), ["dense_a.bias", "dense_a.kernel"]);
     let model = choose("model_weights.dense_a.dense_a.bias").expect("a model");

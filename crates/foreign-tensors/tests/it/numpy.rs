@@ -36,11 +36,11 @@ fn void_elements_are_bfloat16_on_request() {
 #[test]
 fn a_key_chooses_an_array() {
     let mut options = Options::default();
-    options.key = "arr_1".into();
+    options.object = "arr_1".into();
     let file = std::fs::read(root().join("numpy/positional.npz")).expect("a vector");
     let model = read(&file, &NoCompanions, &options).expect("an array");
     assert_eq!(model.tensors().len(), 1);
-    options.key = "other".into();
+    options.object = "other".into();
     let error = read(&file, &NoCompanions, &options).expect_err("no such key");
     assert_eq!(error.code(), "ft-key");
     assert!(error.to_string().contains("arr_0, arr_1"), "{error}");

@@ -209,7 +209,7 @@ fn models_have_one_graph_and_no_key() {
     assert_eq!(onnx::read(&two, &Beside, &Options::default()).unwrap_err().code(), "ft-malformed");
     assert_eq!(onnx::read(&number(1, 8), &Beside, &Options::default()).unwrap_err().code(), "ft-malformed");
     let mut options = Options::default();
-    options.key = "w".into();
+    options.object = "w".into();
     assert_eq!(onnx::read(&field(7, &[]), &Beside, &options).unwrap_err().code(), "ft-key");
 }
 

@@ -28,20 +28,20 @@ fn mutants_are_read_or_refused() {
 #[test]
 fn a_key_chooses_a_nested_object() {
     let mut options = Options::default();
-    options.key = "model".into();
+    options.object = "model".into();
     let model = read_vector("torch/trainer.ckpt", &options).expect("a model");
     assert_eq!(names(&model), ["weight", "bias"]);
-    options.key = "optimizer.state.0".into();
+    options.object = "optimizer.state.0".into();
     let model = read_vector("torch/trainer.ckpt", &options).expect("a state");
     assert_eq!(names(&model), ["step", "exp_avg", "exp_avg_sq"]);
-    options.key = "history.1".into();
+    options.object = "history.1".into();
     assert_eq!(names(&read_vector("torch/trainer.ckpt", &options).expect("a list")), ["0"]);
     for key in ["modelx", "model.weight.x", "model.", "."] {
-        options.key = key.into();
+        options.object = key.into();
         let error = read_vector("torch/trainer.ckpt", &options).expect_err("no such key");
         assert_eq!(error.code(), "ft-key", "{key}");
     }
-    options.key = "nothing".into();
+    options.object = "nothing".into();
     let error = read_vector("torch/trainer.ckpt", &options).expect_err("no such key").to_string();
     assert!(error.contains("model, ") && error.contains("optimizer"), "{error}");
 }

@@ -53,7 +53,7 @@ impl ModelFile<AnySource> {
                 return Self::open_set(path, options);
             }
             #[cfg(feature = "foreign")]
-            options.check_key(kind)?;
+            options.check_object(kind)?;
             let read = &options.read_options().safetensors;
             let file = SafeTensorsFile::from_source(source, path, read)?;
             return Ok(Self::of_files(SafeTensors::File(file)));
@@ -83,7 +83,7 @@ impl ModelFile<AnySource> {
             return Self::of_source(source, kind, NOTHING_BESIDE, options);
         }
         #[cfg(feature = "foreign")]
-        options.check_key(kind)?;
+        options.check_object(kind)?;
         let read = &options.read_options().safetensors;
         Ok(Self::of_files(match name.extension() {
             Some(ending) if ending.eq_ignore_ascii_case("json") => {
@@ -124,7 +124,7 @@ impl ModelFile<AnySource> {
     /// Opens a folder or an index of shards.
     fn open_set(path: &Path, options: &OpenOptions<'_>) -> Result<Self, Error> {
         #[cfg(feature = "foreign")]
-        options.check_key(FileKind::Model(ModelFormat::SafeTensors))?;
+        options.check_object(FileKind::Model(ModelFormat::SafeTensors))?;
         let read = &options.read_options().safetensors;
         let set = ShardedSafeTensors::open_with(path, read)?;
         Ok(Self::of_files(match set.index() {
