@@ -183,6 +183,11 @@ impl Tree {
         self.nodes.len() == 4
     }
 
+    /// The nodes from an index on, in the order in which they were made: tuples come after their items.
+    pub fn ids(&self, first: usize) -> impl Iterator<Item = ValueId> + use<> {
+        (first..self.nodes.len()).filter_map(|idx| ValueId::new(u32::try_from(idx).ok()?))
+    }
+
     /// The bytes of a span, borrowed if the source is in memory.
     ///
     /// # Errors
