@@ -1,25 +1,71 @@
-//! Names that files of tensors need, and how each is used by the program that writes it.
+//! Names that files of models need, and the place of each: what may be done with it, and where it may lie.
+
+mod numpy;
+mod python;
+mod sklearn;
+mod torch;
+
+pub(crate) use self::sklearn::METHODS as ESTIMATOR_METHODS;
+pub(crate) use self::torch::METHODS as MODULE_METHODS;
 
 /// What a loader may do with a name. Anything else is [`UnexpectedUse`](crate::Problem::UnexpectedUse).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// Passed as a value, never called.
+    /// Never called. It may lie anywhere, because it runs nothing.
     Constant,
-    /// Called with data by `REDUCE`, `NEWOBJ`, `OBJ` or `INST`; its state may be set.
+    /// A type of numbers or text: called with data, and it may lie anywhere.
+    Type(Arguments),
+    /// Never called by the file. It is an argument of the functions that expect it, or part of a persistent id.
+    Argument,
+    /// A function or class that lies in a state: `Class.key`, for each place.
+    Value(&'static [&'static str]),
+    /// Called with data by `REDUCE`, `NEWOBJ`, `OBJ` or `INST`; items may be added, and its state may be set.
     Container(Arguments),
-    /// Created by `NEWOBJ` without running its constructor, or by `copyreg._reconstructor`; its state is a dict.
-    Class,
+    /// Created by `NEWOBJ` without running its constructor, or by `copyreg._reconstructor`.
+    Class(State),
     /// Called by `REDUCE`.
     Function(Arguments),
     /// The data of a TorchScript archive alone.
     Script,
 }
 
+impl Use {
+    /// Whether it is code: something that runs if another program calls it.
+    pub(crate) const fn is_code(self) -> bool {
+        !matches!(self, Self::Constant | Self::Type(_) | Self::Script)
+    }
+}
+
+/// What `BUILD` may set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Nothing.
+    None,
+    /// What compiled code reads: a tuple or a dict.
+    Data,
+    /// A dict of attributes: no method, no special name.
+    Attributes,
+    /// The same of estimators: not the names of their methods either.
+    Estimator,
+    /// The same of layers of PyTorch: values are data, members are tensors and layers, and hooks are empty.
+    Module,
+    /// `_metadata` alone.
+    Metadata,
+    /// The description of an array that joblib writes.
+    Wrapper,
+    /// `(function, (), keywords, None)`.
+    Partial,
+}
+
 /// What arguments are checked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arguments {
-    /// A tuple of anything: this many values.
-    Count(usize, usize),
+    /// At least so many of these. The result is data.
+    Kinds(&'static [Kind], usize),
+    /// The same; compiled code sets the state of the result.
+    Object(&'static [Kind], usize),
+    /// The same; the result is a tensor.
+    Tensor(&'static [Kind], usize),
     /// Nothing, or one list, tuple, dict, set, string or bytes object: what is iterated has been read already.
     Data,
     /// Numbers and strings.
@@ -30,7 +76,7 @@ pub(crate) enum Arguments {
     Reconstructor,
     /// Nothing, or a class of builtins.
     Factory,
-    /// `(function, class, arguments, state)`: the function is one of this table.
+    /// `(function, class, arguments, state)`: the function is one of this table, and the arguments are its own.
     FromType,
     /// A type by its code.
     Dtype,
@@ -38,18 +84,52 @@ pub(crate) enum Arguments {
     Reconstruct,
     /// A PyTorch file in a bytes object.
     Nested,
+    /// A function that may lie in a `functools.partial`.
+    Partial,
 }
 
-/// Names of one module with the same use.
+/// What an argument is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Anything but code.
+    Plain,
+    /// A number, a string, bytes or `None`.
+    Scalar,
+    /// A storage of PyTorch.
+    Storage,
+    /// The result of a function of tensors.
+    Tensor,
+    /// Hooks of a tensor: there are none.
+    Hooks,
+    /// Attributes of a tensor.
+    Attributes,
+    /// The class of tensors or parameters.
+    TensorClass,
+    /// An array of NumPy.
+    Array,
+    /// A class of arrays.
+    ArrayClass,
+    /// A bit generator of NumPy, its class, or its name.
+    Generator,
+    /// The function that makes bit generators.
+    GeneratorFunction,
+    /// A class of the module of the function.
+    Sibling,
+}
+
+/// Names of one module with the same use, separated by blanks.
 pub(crate) struct Group {
     pub(crate) module: &'static str,
-    pub(crate) names: &'static [&'static str],
+    pub(crate) names: &'static str,
     pub(crate) usage: Use,
 }
 
-const fn group(module: &'static str, names: &'static [&'static str], usage: Use) -> Group {
+const fn group(module: &'static str, names: &'static str, usage: Use) -> Group {
     Group { module, names, usage }
 }
+
+const CONSTANT: Use = Use::Constant;
+const ATTRIBUTES: Use = Use::Class(State::Attributes);
 
 /// How an allowed name may be used; `None` for names that are not allowed. Names are those of Python 3.
 pub(crate) fn usage(module: &str, name: &str) -> Option<Use> {
@@ -59,15 +139,28 @@ pub(crate) fn usage(module: &str, name: &str) -> Option<Use> {
     {
         return Some(Use::Script);
     }
+    if name.is_empty() || name.contains(' ') {
+        return None;
+    }
     let module = module.strip_prefix("numpy.core.").map_or(Module::Whole(module), Module::NumpyCore);
-    let found = GROUPS.iter().find(|group| module.is(group.module) && group.names.contains(&name));
-    found.map(|group| group.usage)
+    let mut groups = TABLES.into_iter().flatten();
+    let found = groups.find(|group| module.is(group.module) && has(group.names, name));
+    found.map(|group| group.usage).or_else(|| match module {
+        Module::Whole(module) if sklearn::is_class(module, name) => Some(Use::Class(State::Estimator)),
+        _ => None,
+    })
 }
 
 /// Whether names of the module are listed: a path of attributes from there is no name that a program writes.
 pub(crate) fn has_module(module: &str) -> bool {
-    GROUPS.iter().any(|group| group.module == module)
+    TABLES.into_iter().flatten().any(|group| group.module == module) || sklearn::has_module(module)
 }
+
+fn has(names: &str, name: &str) -> bool {
+    names.split(' ').any(|listed| listed == name)
+}
+
+const TABLES: [&[Group]; 4] = [python::GROUPS, torch::GROUPS, numpy::GROUPS, sklearn::GROUPS];
 
 /// NumPy 2 writes `numpy._core` where NumPy 1 wrote `numpy.core`.
 #[derive(Clone, Copy)]
@@ -85,363 +178,21 @@ impl Module<'_> {
     }
 }
 
-const CLASS: Use = Use::Class;
-const CONSTANT: Use = Use::Constant;
-const DATA: Use = Use::Container(Arguments::Data);
-const SCALARS: Use = Use::Container(Arguments::Scalars);
-
-/// Storage types of PyTorch: the dtype in persistent ids.
-const STORAGES: &[&str] = &[
-    "DoubleStorage",
-    "FloatStorage",
-    "HalfStorage",
-    "BFloat16Storage",
-    "LongStorage",
-    "IntStorage",
-    "ShortStorage",
-    "CharStorage",
-    "ByteStorage",
-    "BoolStorage",
-    "ComplexFloatStorage",
-    "ComplexDoubleStorage",
-    "QInt8Storage",
-    "QUInt8Storage",
-    "QInt32Storage",
-    "QUInt4x2Storage",
-    "QUInt2x4Storage",
-];
-
-const GROUPS: &[Group] = &[
-    // State dicts and the containers of the standard library.
-    group("collections", &["OrderedDict", "Counter"], DATA),
-    group("collections", &["defaultdict"], Use::Container(Arguments::Factory)),
-    group("builtins", &["set", "frozenset", "tuple", "list", "dict", "bytearray"], DATA),
-    // Empty bytes in protocols 0 to 2.
-    group("builtins", &["bytes"], Use::Function(Arguments::Count(0, 0))),
-    group("builtins", &["complex", "int", "float", "str", "bool", "slice", "range"], SCALARS),
-    group("builtins", &["object"], CLASS),
-    group("copyreg", &["_reconstructor"], Use::Function(Arguments::Reconstructor)),
-    // Bytes in protocols 0 to 2.
-    group("_codecs", &["encode"], Use::Function(Arguments::Encode)),
-    // Values in configurations. Their constructors take text and open nothing.
-    group("argparse", &["Namespace"], CLASS),
-    group("types", &["SimpleNamespace"], CLASS),
-    group("uuid", &["UUID"], CLASS),
-    group("uuid", &["SafeUUID"], SCALARS),
-    group(
-        "pathlib",
-        &["PurePath", "PurePosixPath", "PureWindowsPath", "Path", "PosixPath", "WindowsPath"],
-        SCALARS,
-    ),
-    group(
-        "pathlib._local",
-        &["PurePath", "PurePosixPath", "PureWindowsPath", "Path", "PosixPath", "WindowsPath"],
-        SCALARS,
-    ),
-    group("datetime", &["date", "time", "datetime", "timedelta"], Use::Container(Arguments::Count(0, 8))),
-    group("datetime", &["timezone"], Use::Container(Arguments::Count(1, 2))),
-    group("decimal", &["Decimal"], SCALARS),
-    group("fractions", &["Fraction"], SCALARS),
-    // Tensors of PyTorch.
-    group("torch._utils", &["_rebuild_tensor"], Use::Function(Arguments::Count(4, 4))),
-    group("torch._utils", &["_rebuild_tensor_v2"], Use::Function(Arguments::Count(6, 7))),
-    group("torch._utils", &["_rebuild_tensor_v3"], Use::Function(Arguments::Count(7, 8))),
-    group("torch._utils", &["_rebuild_parameter"], Use::Function(Arguments::Count(3, 3))),
-    group("torch._utils", &["_rebuild_parameter_with_state"], Use::Function(Arguments::Count(4, 4))),
-    group("torch._utils", &["_rebuild_qtensor"], Use::Function(Arguments::Count(7, 7))),
-    group("torch._utils", &["_rebuild_sparse_tensor"], Use::Function(Arguments::Count(2, 2))),
-    group("torch._utils", &["_rebuild_meta_tensor_no_storage"], Use::Function(Arguments::Count(4, 4))),
-    group("torch._utils", &["_rebuild_wrapper_subclass"], Use::Function(Arguments::Count(8, 10))),
-    group(
-        "torch._utils",
-        &["_rebuild_device_tensor_from_numpy", "_rebuild_device_tensor_from_cpu_tensor"],
-        Use::Function(Arguments::Count(4, 4)),
-    ),
-    group("torch._utils", &["_rebuild_nested_tensor"], Use::Function(Arguments::Count(4, 4))),
-    group("torch._tensor", &["_rebuild_from_type_v2"], Use::Function(Arguments::FromType)),
-    group("torch.tensor", &["_rebuild_from_type_v2"], Use::Function(Arguments::FromType)),
-    group("torch.serialization", &["_get_layout"], Use::Function(Arguments::Scalars)),
-    group("torch.storage", &["_load_from_bytes"], Use::Function(Arguments::Nested)),
-    group("torch.nn.parameter", &["Parameter", "Buffer"], Use::Container(Arguments::Count(0, 2))),
-    group("torch", &["Tensor"], Use::Container(Arguments::Count(0, 0))),
-    group("torch", &["Size"], DATA),
-    group("torch", &["device"], SCALARS),
-    group("torch", STORAGES, CONSTANT),
-    group("torch.cuda", STORAGES, CONSTANT),
-    group("torch.storage", &["UntypedStorage", "_UntypedStorage", "TypedStorage", "_TypedStorage"], CONSTANT),
-    group(
-        "torch",
-        &[
-            "float64",
-            "float32",
-            "float16",
-            "bfloat16",
-            "float8_e4m3fn",
-            "float8_e4m3fnuz",
-            "float8_e5m2",
-            "float8_e5m2fnuz",
-            "float8_e8m0fnu",
-            "float4_e2m1fn_x2",
-            "int64",
-            "int32",
-            "int16",
-            "int8",
-            "uint64",
-            "uint32",
-            "uint16",
-            "uint8",
-            "bool",
-            "complex32",
-            "complex64",
-            "complex128",
-            "qint8",
-            "quint8",
-            "qint32",
-            "quint4x2",
-            "quint2x4",
-            "bits8",
-            "bits16",
-            "bits1x8",
-            "bits2x4",
-            "bits4x2",
-        ],
-        CONSTANT,
-    ),
-    group(
-        "torch",
-        &[
-            "per_tensor_affine",
-            "per_channel_affine",
-            "per_channel_affine_float_qparams",
-            "per_tensor_symmetric",
-            "per_channel_symmetric",
-            "strided",
-            "sparse_coo",
-            "sparse_csr",
-            "sparse_csc",
-            "sparse_bsr",
-            "sparse_bsc",
-            "jagged",
-            "contiguous_format",
-            "channels_last",
-            "channels_last_3d",
-            "preserve_format",
-        ],
-        CONSTANT,
-    ),
-    // Typed lists of TorchScript.
-    group(
-        "torch.jit._pickle",
-        &["build_intlist", "build_tensorlist", "build_boollist", "build_doublelist"],
-        Use::Function(Arguments::Count(1, 1)),
-    ),
-    group("torch.jit._pickle", &["restore_type_tag"], Use::Function(Arguments::Count(2, 2))),
-    // Layers of PyTorch: their constructors are not run, their state is data.
-    group("torch.nn.modules.linear", &["Linear", "Identity", "Bilinear"], CLASS),
-    group(
-        "torch.nn.modules.conv",
-        &["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"],
-        CLASS,
-    ),
-    group(
-        "torch.nn.modules.batchnorm",
-        &["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"],
-        CLASS,
-    ),
-    group(
-        "torch.nn.modules.normalization",
-        &["LayerNorm", "GroupNorm", "RMSNorm", "LocalResponseNorm", "CrossMapLRN2d"],
-        CLASS,
-    ),
-    group("torch.nn.modules.instancenorm", &["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"], CLASS),
-    group(
-        "torch.nn.modules.activation",
-        &[
-            "ReLU",
-            "ReLU6",
-            "GELU",
-            "SiLU",
-            "Sigmoid",
-            "Tanh",
-            "ELU",
-            "CELU",
-            "SELU",
-            "GLU",
-            "LeakyReLU",
-            "PReLU",
-            "RReLU",
-            "Mish",
-            "Softmax",
-            "Softmax2d",
-            "LogSoftmax",
-            "LogSigmoid",
-            "Softmin",
-            "Softplus",
-            "Softshrink",
-            "Softsign",
-            "Hardshrink",
-            "Hardsigmoid",
-            "Hardswish",
-            "Hardtanh",
-            "Tanhshrink",
-            "Threshold",
-            "MultiheadAttention",
-        ],
-        CLASS,
-    ),
-    group(
-        "torch.nn.modules.container",
-        &["Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"],
-        CLASS,
-    ),
-    group(
-        "torch.nn.modules.dropout",
-        &["Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"],
-        CLASS,
-    ),
-    group("torch.nn.modules.sparse", &["Embedding", "EmbeddingBag"], CLASS),
-    group("torch.nn.modules.flatten", &["Flatten", "Unflatten"], CLASS),
-    group("torch.nn.modules.rnn", &["RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"], CLASS),
-    group(
-        "torch.nn.modules.pooling",
-        &[
-            "MaxPool1d",
-            "MaxPool2d",
-            "MaxPool3d",
-            "AvgPool1d",
-            "AvgPool2d",
-            "AvgPool3d",
-            "AdaptiveAvgPool1d",
-            "AdaptiveAvgPool2d",
-            "AdaptiveAvgPool3d",
-            "AdaptiveMaxPool1d",
-            "AdaptiveMaxPool2d",
-            "AdaptiveMaxPool3d",
-            "MaxUnpool1d",
-            "MaxUnpool2d",
-            "MaxUnpool3d",
-        ],
-        CLASS,
-    ),
-    group(
-        "torch.nn.modules.padding",
-        &[
-            "ZeroPad2d",
-            "ConstantPad1d",
-            "ConstantPad2d",
-            "ReflectionPad1d",
-            "ReflectionPad2d",
-            "ReplicationPad2d",
-        ],
-        CLASS,
-    ),
-    group("torch.nn.modules.upsampling", &["Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d"], CLASS),
-    group("torch.nn.modules.pixelshuffle", &["PixelShuffle", "PixelUnshuffle"], CLASS),
-    group(
-        "torch.nn.modules.transformer",
-        &[
-            "Transformer",
-            "TransformerEncoder",
-            "TransformerDecoder",
-            "TransformerEncoderLayer",
-            "TransformerDecoderLayer",
-        ],
-        CLASS,
-    ),
-    // The `.metadata` of distributed checkpoints.
-    group(
-        "torch.distributed.checkpoint.metadata",
-        &[
-            "Metadata",
-            "MetadataIndex",
-            "TensorStorageMetadata",
-            "BytesStorageMetadata",
-            "ChunkStorageMetadata",
-            "TensorProperties",
-            "StorageMeta",
-        ],
-        CLASS,
-    ),
-    group(
-        "torch.distributed.checkpoint.metadata",
-        &["_MEM_FORMAT_ENCODING"],
-        Use::Function(Arguments::Count(1, 1)),
-    ),
-    group("torch.distributed.checkpoint.filesystem", &["_StorageInfo"], CLASS),
-    // Arrays of NumPy.
-    group("numpy", &["ndarray", "matrix", "recarray", "record"], CONSTANT),
-    // The name since NumPy 2.0.
-    group("numpy.rec", &["recarray"], CONSTANT),
-    group("numpy.matrixlib.defmatrix", &["matrix"], CONSTANT),
-    group("numpy", &["dtype"], Use::Container(Arguments::Dtype)),
-    group("numpy._core.multiarray", &["_reconstruct"], Use::Container(Arguments::Reconstruct)),
-    group("numpy._core.multiarray", &["scalar"], Use::Function(Arguments::Count(1, 2))),
-    group("numpy._core.numeric", &["_frombuffer"], Use::Function(Arguments::Count(4, 5))),
-    group(
-        "numpy",
-        &[
-            "float64",
-            "float32",
-            "float16",
-            "int64",
-            "int32",
-            "int16",
-            "int8",
-            "uint64",
-            "uint32",
-            "uint16",
-            "uint8",
-            "bool_",
-            "bool",
-            "complex64",
-            "complex128",
-            "longdouble",
-            "str_",
-            "bytes_",
-            "void",
-            "object_",
-        ],
-        CONSTANT,
-    ),
-    group("ml_dtypes", &["bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4"], CONSTANT),
-    group(
-        "numpy.dtypes",
-        &[
-            "Float64DType",
-            "Float32DType",
-            "Float16DType",
-            "Int64DType",
-            "Int32DType",
-            "Int16DType",
-            "Int8DType",
-            "UInt64DType",
-            "UInt32DType",
-            "UInt16DType",
-            "UInt8DType",
-            "BoolDType",
-            "Complex64DType",
-            "Complex128DType",
-            "ObjectDType",
-        ],
-        CONSTANT,
-    ),
-    // Arrays between the opcodes.
-    group("joblib.numpy_pickle", &["NumpyArrayWrapper"], CLASS),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_are_exact_and_listed_once() {
-        for (idx, group) in GROUPS.iter().enumerate() {
-            for name in group.names {
-                let again = GROUPS[idx + 1..]
+        let groups: alloc::vec::Vec<_> = TABLES.into_iter().flatten().collect();
+        for (idx, group) in groups.iter().enumerate() {
+            for name in group.names.split(' ') {
+                let again = groups[idx + 1..]
                     .iter()
-                    .any(|other| other.module == group.module && other.names.contains(name));
+                    .any(|other| other.module == group.module && has(other.names, name));
                 assert!(!again, "{}.{name} occurs twice", group.module);
-                assert!(!name.contains('.'), "{name}");
+                assert!(!name.contains('.') && !name.is_empty(), "{}.{name}", group.module);
+                assert!(!sklearn::is_class(group.module, name), "{}.{name} occurs twice", group.module);
             }
         }
         assert_eq!(usage("torch", "float32"), Some(Use::Constant));
@@ -454,5 +205,20 @@ mod tests {
             (usage("__torch__.m", "C"), usage("__torch__x", "C"), usage("__torch__", "a.b")),
             (Some(Use::Script), None, None)
         );
+        let estimator = Some(Use::Class(State::Estimator));
+        assert_eq!(usage("sklearn.linear_model._base", "LinearRegression"), estimator);
+        for (module, name) in [
+            ("sklearn.linear_model._base", "Linear"),
+            ("sklearn.linear_model._base", "LinearRegression x"),
+            ("sklearn.linear_model._base", ""),
+            ("sklearn.linear_model", "LinearRegression"),
+            ("torch", "float32 float16"),
+            ("torch", ""),
+        ] {
+            assert_eq!(usage(module, name), None, "{module} {name}");
+        }
+        for (module, listed) in [("torch", true), ("sklearn.linear_model._base", true), ("sklearn", false)] {
+            assert_eq!(has_module(module), listed, "{module}");
+        }
     }
 }

@@ -2,9 +2,10 @@
 
 use alloc::vec::Vec;
 
-use pickle_core::{Construct, Error, Event, Object, Value, ValueId, python2};
+use pickle_core::{Error, Event, Object, Value, ValueId, python2};
 
-use crate::allowed::{self, Arguments, Use};
+use crate::allowed::{Arguments, Kind, State, Use};
+use crate::states::{Members, attributes_and_slots, class_of};
 use crate::stream::{Nested, Pass, Stream, text};
 
 /// Encodings that turn text into the bytes that were written as text.
@@ -13,97 +14,196 @@ const ENCODINGS: [&[u8]; 4] = [b"latin1", b"latin-1", b"iso-8859-1", b"ascii"];
 /// Bytes of a nested file that was written as text.
 const MAX_NESTED_TEXT: u64 = 64 << 20;
 
-pub(crate) fn expected(
-    pass: &mut Pass<'_>,
-    machine: &Stream<'_>,
-    object: &Object<'_>,
-    rule: Arguments,
-    event: Event,
-) -> Result<bool, Error> {
-    let tree = machine.tree();
-    let Value::Tuple(args) = tree.value(object.args) else { return Ok(false) };
-    let value = |id: &ValueId| tree.value(*id);
-    let global = |id: &ValueId| match value(id) {
-        Value::Global(global) => Some(python2::modern(global.module, global.name)),
-        _ => None,
-    };
-    let usage = |id: &ValueId| global(id).and_then(|(module, name)| allowed::usage(module, name));
-    Ok(match rule {
-        Arguments::Count(least, most) => (least..=most).contains(&args.len()),
-        Arguments::Data => match args {
-            [] => true,
-            [data] => is_data(value(data)),
-            [text_of_bytes, encoding] => {
+/// Numbers and strings that a constructor takes: parts of a path.
+const MAX_SCALARS: usize = 256;
+
+impl Pass<'_> {
+    /// Whether a call has the arguments that its callee, of this module, expects.
+    pub(crate) fn expected(
+        &mut self,
+        machine: &Stream<'_>,
+        event: Event,
+        (module, object): (&str, &Object<'_>),
+        rule: Arguments,
+    ) -> Result<bool, Error> {
+        let Value::Tuple(args) = machine.tree().value(object.args) else { return Ok(false) };
+        self.fits(machine, event, (module, args), rule)
+    }
+
+    fn fits(
+        &mut self,
+        machine: &Stream<'_>,
+        event: Event,
+        (module, args): (&str, &[ValueId]),
+        rule: Arguments,
+    ) -> Result<bool, Error> {
+        let tree = machine.tree();
+        let value = |id: &ValueId| tree.value(*id);
+        let usage = |id: &ValueId| self.use_of(machine, *id);
+        Ok(match (rule, args) {
+            (
+                Arguments::Kinds(kinds, least)
+                | Arguments::Object(kinds, least)
+                | Arguments::Tensor(kinds, least),
+                _,
+            ) => {
+                if args.len() < least || args.len() > kinds.len() {
+                    return Ok(false);
+                }
+                for (arg, kind) in args.iter().zip(kinds) {
+                    if !self.is_kind(machine, event, (module, *arg), *kind)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            (Arguments::Data, []) => true,
+            (Arguments::Data, [data]) => is_data(value(data)),
+            (Arguments::Data | Arguments::Encode, [text_of_bytes, encoding]) => {
                 matches!(value(text_of_bytes), Value::Str(_) | Value::Str2(_))
                     && ENCODINGS.contains(&&*text(machine, *encoding)?)
             }
-            _ => false,
-        },
-        Arguments::Scalars => args.iter().all(|arg| is_scalar(value(arg))),
-        Arguments::Encode => match args {
-            [source, encoding] => {
-                matches!(value(source), Value::Str(_) | Value::Str2(_))
-                    && ENCODINGS.contains(&&*text(machine, *encoding)?)
+            (Arguments::Scalars, _) => {
+                args.len() <= MAX_SCALARS && args.iter().all(|arg| is_scalar(value(arg)))
             }
-            _ => false,
-        },
-        Arguments::Reconstructor => match args {
-            [class, base, state] => {
-                matches!(usage(class), Some(Use::Class | Use::Container(_)))
+            (Arguments::Reconstructor, [class, base, state]) => {
+                let is_class = match usage(class) {
                     // joblib reads elements behind one, and does not write it so.
-                    && global(class).is_none_or(|(module, _)| !module.starts_with("joblib."))
-                    && global(base) == Some(("builtins", "object"))
+                    Some(Use::Class(state)) => state != State::Wrapper,
+                    Some(Use::Container(_)) => true,
+                    _ => false,
+                };
+                is_class
+                    && name_of(machine, *base) == Some(("builtins", "object"))
                     && matches!(value(state), Value::None)
             }
-            _ => false,
-        },
-        Arguments::Factory => match args {
-            [] => true,
-            [factory, rest @ ..] => {
-                let class =
-                    matches!(usage(factory), Some(Use::Container(Arguments::Data | Arguments::Scalars)));
-                (class || matches!(value(factory), Value::None))
+            (Arguments::Factory, []) => true,
+            (Arguments::Factory, [factory, rest @ ..]) => {
+                let is_builtin = name_of(machine, *factory).is_some_and(|(module, _)| {
+                    matches!(module, "builtins" | "collections")
+                        && matches!(usage(factory), Some(Use::Container(_) | Use::Type(_)))
+                });
+                (is_builtin || matches!(value(factory), Value::None))
                     && rest.len() < 2
                     && rest.iter().all(|data| is_data(value(data)))
             }
-        },
-        Arguments::FromType => match args {
-            [function, class, args, _] => {
-                let module = global(function).map(|(module, _)| module);
-                module == Some("torch._utils")
-                    && matches!(usage(function), Some(Use::Function(_)))
-                    && global(class).is_some()
-                    && matches!(value(args), Value::Tuple(_))
+            (Arguments::FromType, [function, class, args, state]) => {
+                let (Some(Use::Function(rule @ Arguments::Tensor(..))), Value::Tuple(args)) =
+                    (usage(function), value(args))
+                else {
+                    return Ok(false);
+                };
+                self.is_kind(machine, event, (module, *class), Kind::TensorClass)?
+                    && self.is_kind(machine, event, (module, *state), Kind::Attributes)?
+                    && self.fits(machine, event, ("torch._utils", args), rule)?
             }
-            _ => false,
-        },
-        Arguments::Dtype => match args {
-            [code, rest @ ..] => {
-                let is_code = matches!(value(code), Value::Str(_) | Value::Str2(_));
-                (is_code || usage(code) == Some(Use::Constant))
+            (Arguments::Dtype, [code, rest @ ..]) => {
+                (matches!(value(code), Value::Str(_) | Value::Str2(_))
+                    || usage(code) == Some(Use::Constant)
+                    || name_of(machine, *code) == Some(("numpy", "record")))
                     && rest.len() < 3
                     && rest.iter().all(|flag| matches!(value(flag), Value::Bool(_) | Value::Int(_)))
             }
-            [] => false,
-        },
-        Arguments::Reconstruct => match args {
-            [class, shape, _] => {
-                global(class).is_some_and(|(module, _)| module.starts_with("numpy"))
-                    && usage(class) == Some(Use::Constant)
+            (Arguments::Reconstruct, [class, shape, _]) => {
+                self.is_kind(machine, event, (module, *class), Kind::ArrayClass)?
                     && matches!(value(shape), Value::Tuple(_))
-                    && object.construct == Construct::Reduce
             }
-            _ => false,
-        },
-        Arguments::Nested => match args {
-            [file] => {
-                let file = nested(machine, *file)?;
-                pass.nested(machine, file, event.offset)?;
+            (Arguments::Nested, [file]) => {
+                self.notes.read.push(*file);
+                let file = file_in(machine, *file)?;
+                self.nested(machine, file, event.offset)?;
                 true
             }
+            (Arguments::Partial, [function]) => self.may_be_partial(machine, *function),
             _ => false,
-        },
-    })
+        })
+    }
+
+    /// The use of a name that is an argument.
+    fn use_of(&self, machine: &Stream<'_>, value: ValueId) -> Option<Use> {
+        match machine.tree().value(value) {
+            Value::Global(global) => self.usage(global),
+            _ => None,
+        }
+    }
+
+    /// Whether an argument of a function of this module is what it has to be.
+    pub(crate) fn is_kind(
+        &mut self,
+        machine: &Stream<'_>,
+        event: Event,
+        (module, arg): (&str, ValueId),
+        kind: Kind,
+    ) -> Result<bool, Error> {
+        let tree = machine.tree();
+        let value = tree.value(arg);
+        let name = name_of(machine, arg);
+        let maker = class_of(machine, arg).map(|class| python2::modern(class.module, class.name));
+        let is_argument = self.use_of(machine, arg) == Some(Use::Argument);
+        Ok(match kind {
+            Kind::Plain => !self.is_code(machine, arg),
+            Kind::Scalar => {
+                // Bytes of protocols 0 to 2, and numbers of NumPy.
+                is_scalar(value)
+                    || matches!(
+                        maker,
+                        Some(
+                            ("_codecs", "encode")
+                                | ("builtins", "bytes")
+                                | ("numpy.core.multiarray" | "numpy._core.multiarray", "scalar")
+                        )
+                    )
+            }
+            Kind::Storage => {
+                matches!(value, Value::Persistent(_)) || maker == Some(("torch.storage", "_load_from_bytes"))
+            }
+            Kind::Tensor => self.is_tensor(machine, arg),
+            Kind::Hooks => {
+                self.notes.members.push((arg, Members::None, event.offset));
+                true
+            }
+            Kind::Attributes => {
+                let parts = attributes_and_slots(machine, arg).unwrap_or([arg, arg]);
+                let mut fits = true;
+                for part in parts {
+                    fits &= self.unexpected_key(machine, event, part, State::Attributes, "")?.is_none();
+                }
+                fits
+            }
+            Kind::TensorClass => match value {
+                // What is not listed was reported.
+                Value::Global(global) => {
+                    matches!(self.usage(global), None | Some(Use::Container(Arguments::Tensor(..))))
+                }
+                _ => false,
+            },
+            Kind::Array => maker.is_some_and(|(module, _)| module.starts_with("numpy")),
+            Kind::ArrayClass => {
+                let is_numpy = |module| {
+                    matches!(
+                        module,
+                        "numpy" | "numpy.rec" | "numpy.matrixlib.defmatrix" | "numpy.ma" | "numpy.ma.core"
+                    )
+                };
+                is_argument && name.is_some_and(|(module, _)| is_numpy(module))
+            }
+            Kind::Generator => {
+                matches!(value, Value::Str(_) | Value::Str2(_))
+                    || is_argument && name.is_some_and(|(module, _)| module.starts_with("numpy.random._"))
+                    || maker == Some(("numpy.random._pickle", "__bit_generator_ctor"))
+            }
+            Kind::GeneratorFunction => name == Some(("numpy.random._pickle", "__bit_generator_ctor")),
+            Kind::Sibling => is_argument && name.is_some_and(|(of, _)| of == module),
+        })
+    }
+}
+
+/// A name that is an argument, as Python 3 has it.
+fn name_of<'t>(machine: &'t Stream<'_>, value: ValueId) -> Option<(&'t str, &'t str)> {
+    match machine.tree().value(value) {
+        Value::Global(global) => Some(python2::modern(global.module, global.name)),
+        _ => None,
+    }
 }
 
 /// A container whose items were read already: iterating over it runs nothing and ends.
@@ -137,11 +237,16 @@ const fn is_scalar(value: Value<'_>) -> bool {
 }
 
 /// The bytes of a nested file, which are text in protocols 0 to 2.
-fn nested(machine: &Stream<'_>, file: ValueId) -> Result<Nested, Error> {
+pub(crate) fn file_in(machine: &Stream<'_>, file: ValueId) -> Result<Nested, Error> {
     let tree = machine.tree();
     let value = match tree.value(file) {
         Value::Object(object)
-            if tree.callee(file).is_some_and(|name| (name.module, name.name) == ("_codecs", "encode")) =>
+            if tree.callee(file).is_some_and(|name| {
+                matches!(
+                    python2::modern(name.module, name.name),
+                    ("_codecs", "encode") | ("builtins", "bytearray")
+                )
+            }) =>
         {
             match tree.value(object.args) {
                 Value::Tuple([source, _]) => tree.value(*source),

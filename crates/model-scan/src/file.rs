@@ -16,6 +16,7 @@ use read_at::ReadAt;
 
 pub(crate) use self::item::prefix;
 use self::item::{Files, Item};
+pub(crate) use self::tar::is_tar;
 use crate::problem::{Problem, Verdict};
 use crate::report::{Options, Origin, Report};
 

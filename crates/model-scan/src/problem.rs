@@ -76,8 +76,12 @@ located_error::kinds! {
             /// The name in it.
             name: String,
         } = "sc-unexpected-use" (Verification), "{module}.{name}: unexpected use" => UNKNOWN;
-        /// State is set, or items are added, where no program that writes pickles does it.
-        UnexpectedState {} = "sc-unexpected-state" (Verification), "unexpected change of an object" => UNKNOWN;
+        /// State is set, or items are added, where no program that writes pickles does it: attributes that shadow methods, hooks, a state that
+        /// is not a dict.
+        UnexpectedState {
+            /// A colon, the class and the attribute; empty if there is none.
+            what: String,
+        } = "sc-unexpected-state" (Verification), "unexpected change of an object{what}" => UNKNOWN;
         /// A code of the extension registry, whose name is known to the loading process alone.
         Extension {
             /// The code.
@@ -100,6 +104,11 @@ located_error::kinds! {
         SidePickle {} = "sc-side-pickle" (Verification), "another pickle in the archive" => UNKNOWN;
         /// A nested file that is too deep or not stored as bytes.
         NestedUnread {} = "sc-nested" (Verification), "a nested pickle cannot be read" => UNKNOWN;
+        /// Bytes in a pickle are a pickle that is not safe. Nothing in the file loads it; a program that uses the file may.
+        HiddenPickle {
+            /// The verdict for it.
+            verdict: &'static str,
+        } = "sc-hidden-pickle" (Verification), "bytes that are a pickle: {verdict}" => UNKNOWN;
         /// The stream cannot be followed. A loader has executed what comes before.
         Malformed {
             /// Code of the error.

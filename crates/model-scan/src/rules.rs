@@ -1,17 +1,17 @@
 //! What each event means.
 
 use alloc::borrow::ToOwned;
+use alloc::string::String;
 
-use pickle_core::{
-    Construct, Error, Event, EventKind, Global, Object, Opcode, Value, ValueId, joblib, python2,
-};
+use pickle_core::{Construct, Error, Event, EventKind, Global, Value, ValueId, python2};
 
-use crate::allowed::{self, Use};
-use crate::arguments;
+use crate::allowed::{self, Arguments, Use};
 use crate::denied;
 use crate::legacy::Legacy;
+use crate::places::{is_getattr, misuse};
 use crate::problem::Problem;
 use crate::report::{Name, Origin, Standing};
+use crate::states::{class_of, unexpected};
 use crate::stream::{Pass, Stream, text};
 
 impl Pass<'_> {
@@ -30,14 +30,8 @@ impl Pass<'_> {
                 Value::Extension(code) => Some(Problem::Extension { code }),
                 _ => None,
             },
-            EventKind::Call { object } => match tree.value(object) {
-                Value::Object(object) => self.call(machine, event, &object)?,
-                _ => None,
-            },
-            EventKind::Build { target, state } => {
-                self.note_dtype(machine, event.offset, target);
-                self.state(machine, target, state)
-            }
+            EventKind::Call { object } => self.call(machine, event, object)?,
+            EventKind::Build { target, state } => self.state(machine, event, target, state)?,
             EventKind::Update { target } => self.update(machine, target),
             EventKind::Persistent { value } => match tree.value(value) {
                 Value::Persistent(id) => self.persistent(machine, id, legacy)?,
@@ -57,6 +51,9 @@ impl Pass<'_> {
             return Some(Problem::ComputedName {});
         };
         let standing = self.standing(global);
+        if self.is_code(machine, value) {
+            self.notes.code.push((value, event.opcode, event.offset));
+        }
         self.report.add_name(Name {
             offset: event.offset,
             opcode: event.opcode,
@@ -84,13 +81,15 @@ impl Pass<'_> {
         }
     }
 
-    fn standing(&self, global: Global<'_>) -> Standing {
+    pub(crate) fn standing(&self, global: Global<'_>) -> Standing {
         let (module, name) = python2::modern(global.module, global.name);
-        let trusted = |pair: &(&str, &str)| *pair == (module, name) || *pair == (global.module, global.name);
         if self.usage(global).is_some() {
             Standing::Allowed
-        } else if self.options.allow.iter().any(trusted) {
+        } else if self.is_trusted(global) {
             Standing::Trusted
+        } else if is_getattr(global) {
+            // What it is called with decides: see `attribute`.
+            Standing::Unknown
         } else if denied::reason(module, name).is_some() || is_path(module, name) {
             Standing::Dangerous
         } else {
@@ -98,111 +97,73 @@ impl Pass<'_> {
         }
     }
 
-    fn usage(&self, global: Global<'_>) -> Option<Use> {
+    pub(crate) fn is_trusted(&self, global: Global<'_>) -> bool {
+        let modern = python2::modern(global.module, global.name);
+        let mut allow = self.options.allow.iter();
+        allow.any(|pair| *pair == modern || *pair == (global.module, global.name))
+    }
+
+    pub(crate) fn usage(&self, global: Global<'_>) -> Option<Use> {
         let (module, name) = python2::modern(global.module, global.name);
         let usage = allowed::usage(module, name);
         usage.filter(|usage| *usage != Use::Script || self.origin == Origin::TorchScript)
     }
 
-    fn call(
-        &mut self,
-        machine: &Stream<'_>,
-        event: Event,
-        object: &Object<'_>,
-    ) -> Result<Option<Problem>, Error> {
-        let global = match machine.tree().value(object.callable) {
+    fn call(&mut self, machine: &Stream<'_>, event: Event, value: ValueId) -> Result<Option<Problem>, Error> {
+        let tree = machine.tree();
+        let Value::Object(object) = tree.value(value) else { return Ok(None) };
+        let global = match tree.value(object.callable) {
             Value::Global(global) => global,
             Value::Extension(_) => return Ok(None), // Reported where it is resolved.
             Value::Object(_) | Value::Computed { .. } => {
                 return Ok(Some(Problem::ComputedCall {}));
             }
-            _ => return Ok(Some(Problem::UnexpectedState {})),
+            _ => return Ok(Some(unexpected(String::new()))),
         };
+        if is_getattr(global) && !self.is_trusted(global) && !is_distribution(machine, object.args)? {
+            return Ok(Some(misuse(global)));
+        }
         // A name that is not allowed was reported where it is resolved.
         let Some(usage) = self.usage(global) else { return Ok(None) };
-        let kwargs = object.kwargs.map(|kwargs| machine.tree().value(kwargs));
+        let kwargs = object.kwargs.map(|kwargs| tree.value(kwargs));
         let plain = kwargs.is_none_or(|kwargs| matches!(kwargs, Value::Dict(entries) if entries.is_empty()));
-        let empty = matches!(machine.tree().value(object.args), Value::Tuple([]));
+        let empty = matches!(tree.value(object.args), Value::Tuple([]));
+        let (module, _) = python2::modern(global.module, global.name);
         let expected = plain
             && match usage {
-                Use::Constant => false,
-                Use::Class => empty,
+                Use::Constant | Use::Argument | Use::Value(_) => false,
+                Use::Class(_) => empty,
                 Use::Script => empty && object.construct == Construct::NewObj,
                 Use::Function(rule) => {
                     object.construct == Construct::Reduce
-                        && arguments::expected(self, machine, object, rule, event)?
+                        && self.expected(machine, event, (module, &object), rule)?
                 }
-                Use::Container(rule) => arguments::expected(self, machine, object, rule, event)?,
+                Use::Container(rule) | Use::Type(rule) => {
+                    self.expected(machine, event, (module, &object), rule)?
+                }
             };
-        if expected {
-            return Ok(None);
+        if usage == Use::Function(Arguments::Partial) {
+            self.notes.code.push((value, event.opcode, event.offset));
         }
-        let (module, name) = python2::modern(global.module, global.name);
-        Ok(Some(Problem::UnexpectedUse { module: module.to_owned(), name: name.to_owned() }))
-    }
-
-    fn state(&self, machine: &Stream<'_>, target: ValueId, state: ValueId) -> Option<Problem> {
-        let tree = machine.tree();
-        let Value::Object(_) = tree.value(target) else {
-            return Some(match tree.value(target) {
-                Value::Global(_) | Value::Computed { .. } | Value::Extension(_) => Problem::StateOfName {},
-                _ => Problem::UnexpectedState {},
-            });
-        };
-        let global = tree.callee(target)?;
-        let usage = self.usage(global)?; // Otherwise it was reported.
-        let (module, name) = python2::modern(global.module, global.name);
-        let has_state = match usage {
-            Use::Container(_) | Use::Class | Use::Script => true,
-            Use::Function(_) => (module, name) == ("copyreg", "_reconstructor"),
-            Use::Constant => false,
-        };
-        // Slots: attributes are set one by one, whatever their names.
-        let slots = matches!(tree.value(state), Value::Tuple([_, slots]) if matches!(tree.value(*slots), Value::Dict(_)));
-        if has_state && !slots { None } else { Some(Problem::UnexpectedState {}) }
-    }
-
-    /// Remembers a type of NumPy: what its state refers to may change until the pickle ends.
-    fn note_dtype(&mut self, machine: &Stream<'_>, offset: u64, target: ValueId) {
-        if let Some(Global { module: "numpy", name: "dtype", .. }) = machine.tree().callee(target) {
-            self.dtypes.push((target, offset));
-        }
-    }
-
-    /// Judges the types of NumPy whose states were set: whether NumPy writes such states.
-    pub(crate) fn judge_dtypes(&mut self, machine: &Stream<'_>) -> Result<(), Error> {
-        self.dtypes.sort_unstable();
-        self.dtypes.dedup_by_key(|(dtype, _)| *dtype);
-        let unsound = joblib::unsound_dtype(machine, self.dtypes.iter().map(|(dtype, _)| *dtype))?;
-        let found = self.dtypes.iter().find(|(dtype, _)| Some(*dtype) == unsound);
-        if let Some(&(_, offset)) = found {
-            self.add(offset, Opcode(b'b'), Problem::UnexpectedState {});
-        }
-        Ok(())
+        Ok((!expected).then(|| misuse(global)))
     }
 
     fn update(&self, machine: &Stream<'_>, target: ValueId) -> Option<Problem> {
         let tree = machine.tree();
-        let Value::Object(object) = tree.value(target) else {
+        let Value::Object(_) = tree.value(target) else {
             return Some(match tree.value(target) {
                 Value::Global(_) | Value::Computed { .. } | Value::Extension(_) => Problem::StateOfName {},
-                _ => Problem::UnexpectedState {},
+                _ => unexpected(String::new()),
             });
         };
-        let mut global = tree.callee(target)?;
+        let global = class_of(machine, target)?;
         self.usage(global)?; // Otherwise it was reported.
-        if python2::modern(global.module, global.name) == ("copyreg", "_reconstructor")
-            && let Value::Tuple([class, ..]) = tree.value(object.args)
-            && let Value::Global(class) = tree.value(*class)
-        {
-            global = class;
-        }
         let container = match python2::modern(global.module, global.name) {
-            ("collections", _) => true,
+            ("collections", _) | ("sklearn.utils._bunch", "Bunch") => true,
             ("builtins", name) => matches!(name, "list" | "dict" | "set" | "bytearray"),
             _ => false,
         };
-        if container { None } else { Some(Problem::UnexpectedState {}) }
+        if container { None } else { Some(unexpected(String::new())) }
     }
 
     /// `('storage', class, key, location, number of elements, ...)`.
@@ -218,12 +179,23 @@ impl Pass<'_> {
             && known
             && text(machine, *kind)? == b"storage"
             && let (Value::Global(class), Value::Int(0..)) = (tree.value(*class), tree.value(*count))
+            && matches!(self.usage(class), None | Some(Use::Argument))
         {
             legacy.storage(text(machine, *key)?, class.name);
             return Ok(None);
         }
         Ok(Some(Problem::PersistentId {}))
     }
+}
+
+/// `(distribution, name)`: how SciPy pickles methods of its distributions, whose classes are not listed.
+fn is_distribution(machine: &Stream<'_>, args: ValueId) -> Result<bool, Error> {
+    let Value::Tuple([object, name]) = machine.tree().value(args) else { return Ok(false) };
+    let class = class_of(machine, *object).map(|class| class.module);
+    let name = text(machine, *name)?;
+    Ok(class.is_some_and(|module| module.starts_with("scipy.stats._"))
+        && !name.is_empty()
+        && !name.starts_with(b"__"))
 }
 
 /// A path of attributes that leads away from a module whose names are known, or through the insides of Python.

@@ -3,12 +3,17 @@
 use alloc::vec::Vec;
 
 use pickle_core::joblib::{self, Content};
-use pickle_core::{Error, ErrorKind, EventKind, Framing, Machine, Opcode, Value, ValueId};
+use pickle_core::{Construct, Error, ErrorKind, EventKind, Framing, Global, Machine, Opcode, Value, ValueId};
 use read_at::{ReadAt, Window};
 
+use crate::allowed::{Arguments, Use};
 use crate::legacy::Legacy;
+use crate::places::Notes;
 use crate::problem::Problem;
-use crate::report::{Finding, Options, Origin, Report};
+use crate::report::{Finding, Options, Origin, Report, Standing};
+
+/// Modules with a `dtype` of their own.
+const ARRAY_LIBRARIES: [&str; 6] = ["torch", "jax", "cupy", "mxnet", "ml_dtypes", "tensorflow"];
 
 /// Pickles in one stream that are followed.
 const MAX_PICKLES: u32 = 64;
@@ -32,8 +37,15 @@ pub(crate) fn scan_source(
     depth: u32,
     report: &mut Report,
 ) -> Result<(), Error> {
-    let mut pass =
-        Pass { origin, options, depth, report, arrays: Arrays::None, frames_agree: true, dtypes: Vec::new() };
+    let mut pass = Pass {
+        origin,
+        options,
+        depth,
+        report,
+        arrays: Arrays::None,
+        frames_agree: true,
+        notes: Notes::default(),
+    };
     pass.stream(source, 0, Framing::Memory, Reading::Joblib)?;
     if !pass.frames_agree {
         // `pickle.load` may see another program.
@@ -73,13 +85,14 @@ pub(crate) struct Pass<'p> {
     pub(crate) report: &'p mut Report,
     arrays: Arrays,
     frames_agree: bool,
-    /// Types of NumPy whose states were set in this pickle, and where.
-    pub(crate) dtypes: Vec<(ValueId, u64)>,
+    /// What is remembered of this pickle.
+    pub(crate) notes: Notes,
 }
 
 /// How a pickle ended.
 enum End {
-    Stop,
+    /// With its value.
+    Stop(ValueId),
     /// With the offset and the code of the error.
     Broken(u64, &'static str),
 }
@@ -99,10 +112,10 @@ impl Pass<'_> {
         let first_end = machine.position();
         match end {
             End::Broken(offset, cause) => self.malformed(offset, cause, reading),
-            End::Stop if start == 0 && reading != Reading::Prefix => {
+            End::Stop(_) if start == 0 && reading != Reading::Prefix => {
                 self.after(&mut machine, legacy, reading)?;
             }
-            End::Stop => {}
+            End::Stop(_) => {}
         }
         self.report.opcodes += machine.opcodes();
         Ok(first_end)
@@ -126,7 +139,7 @@ impl Pass<'_> {
             pickles += 1;
             let end = self.pickle(machine, &mut legacy, reading)?;
             // A pickle, if it does anything: other bytes are noise.
-            let is_pickle = expected || matches!(end, End::Stop) || self.report.counts() != before;
+            let is_pickle = expected || matches!(end, End::Stop(_)) || self.report.counts() != before;
             if !is_pickle || pickles > MAX_PICKLES {
                 self.at(position, Problem::TrailingBytes { len });
                 return Ok(());
@@ -156,10 +169,11 @@ impl Pass<'_> {
         legacy: &mut Legacy,
         reading: Reading,
     ) -> Result<End, Error> {
-        self.dtypes.clear();
+        self.notes = Notes { first: machine.tree().len(), ..Notes::default() };
         let end = self.events(machine, legacy, reading)?;
         // Also of one that breaks off: what was read may have been used.
-        self.judge_dtypes(machine)?;
+        let root = if let End::Stop(root) = end { Some(root) } else { None };
+        self.judge(machine, root)?;
         Ok(end)
     }
 
@@ -177,7 +191,7 @@ impl Pass<'_> {
             match event.kind {
                 EventKind::Stop { root } => {
                     legacy.pickle(machine, root)?;
-                    return Ok(End::Stop);
+                    return Ok(End::Stop(root));
                 }
                 EventKind::Build { target, .. } if reading == Reading::Joblib => {
                     self.event(machine, event, legacy)?;
@@ -185,12 +199,54 @@ impl Pass<'_> {
                         return Self::broken(machine, error);
                     }
                 }
+                EventKind::Global { value } if self.is_refused(machine, value, reading) => {
+                    return Ok(End::Broken(event.offset, "pk-operand"));
+                }
                 EventKind::FrameMismatch => {
                     self.frames_agree = false;
                     self.add(event.offset, event.opcode, Problem::FrameMismatch {});
                 }
                 _ => self.event(machine, event, legacy)?,
             }
+        }
+    }
+
+    /// Whether the unpickler certainly stops at a name: an operand is not a string, or, where `pickle.load` reads a file of joblib, the memo
+    /// of the file is used for that of an array in it, so that the module of a type is any string.
+    fn is_refused(&self, machine: &Stream<'_>, value: ValueId, reading: Reading) -> bool {
+        match machine.tree().value(value) {
+            Value::Computed { module, name } => {
+                [module, name].into_iter().any(|operand| self.is_no_string(machine, operand, reading))
+            }
+            Value::Global(global) => {
+                let is_estimator = ["sklearn.", "joblib."].iter().any(|root| global.module.starts_with(root));
+                reading == Reading::Prefix
+                    && global.name == "dtype"
+                    && self.usage(global).is_none()
+                    && !ARRAY_LIBRARIES.contains(&global.module)
+                    && (is_estimator || !global.module.contains('.'))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a value is certainly not a string itself.
+    fn is_no_string(&self, machine: &Stream<'_>, value: ValueId, reading: Reading) -> bool {
+        let is_unknown =
+            |global: Global<'_>| reading == Reading::Prefix && self.standing(global) != Standing::Dangerous;
+        match machine.tree().value(value) {
+            Value::Global(global) => self.usage(global).is_some() || is_unknown(global),
+            Value::Object(object) => {
+                machine.tree().callee(value).is_some_and(|callee| match self.usage(callee) {
+                    Some(Use::Class(_) | Use::Container(_)) => true,
+                    Some(Use::Function(rule)) => {
+                        matches!(rule, Arguments::Tensor(..) | Arguments::Reconstruct | Arguments::Encode)
+                    }
+                    None => object.construct == Construct::NewObj && is_unknown(callee),
+                    _ => false,
+                })
+            }
+            _ => false,
         }
     }
 
@@ -229,7 +285,7 @@ impl Pass<'_> {
             report: &mut *self.report,
             arrays: Arrays::None,
             frames_agree: true,
-            dtypes: Vec::new(),
+            notes: Notes::default(),
         };
         let end = inner.stream(source, position, Framing::Memory, Reading::Plain)?;
         if !inner.frames_agree {

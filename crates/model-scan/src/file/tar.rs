@@ -39,7 +39,7 @@ impl Files<'_> {
 }
 
 /// Whether a block is a tar header: by its checksum, since the oldest kind has no magic number and PyTorch reads that, too.
-pub(super) fn is_tar(block: &[u8]) -> bool {
+pub(crate) fn is_tar(block: &[u8]) -> bool {
     let Some(digits) = block.get(148..156).filter(|_| block.len() == 512) else { return false };
     let digits = core::str::from_utf8(digits).unwrap_or_default().trim_matches([' ', '\0']);
     let Ok(declared) = i64::from_str_radix(digits, 8) else { return false };

@@ -1,0 +1,92 @@
+//! Bytes in a pickle that are another file: what a gadget would have to load lies there.
+
+use pickle_core::{Error, Opcode, Value, ValueId};
+use read_at::{ReadAt, Window};
+
+use crate::arguments::file_in;
+use crate::file::is_tar;
+use crate::places::Notes;
+use crate::problem::{Problem, Verdict};
+use crate::report::{Origin, Report};
+use crate::stream::{Nested, Pass, Stream, scan_source};
+
+/// Shorter bytes call nothing.
+const LEAST: u64 = 12;
+
+impl Pass<'_> {
+    /// Scans the bytes of a pickle that has ended.
+    pub(crate) fn judge_bytes(&mut self, machine: &Stream<'_>, notes: &mut Notes) -> Result<(), Error> {
+        let tree = machine.tree();
+        notes.read.sort_unstable();
+        for id in tree.ids(notes.first).filter(|id| notes.read.binary_search(id).is_err()) {
+            let is_file = match tree.value(id) {
+                Value::Bytes(span) | Value::ByteArray(span) | Value::Str2(span) => span.len() >= LEAST,
+                Value::Object(_) => is_encoded(machine, id),
+                _ => false,
+            };
+            if is_file {
+                self.hidden(machine, id)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn hidden(&mut self, machine: &Stream<'_>, id: ValueId) -> Result<(), Error> {
+        match file_in(machine, id)? {
+            Nested::Range(start, len) => match Window::new(*machine.source(), start, len) {
+                Ok(window) => self.hidden_in(&window, start),
+                Err(_) => Ok(()),
+            },
+            Nested::Bytes(bytes) => self.hidden_in(&bytes, machine.position()),
+            Nested::Unreadable => Ok(()),
+        }
+    }
+
+    fn hidden_in(&mut self, source: &dyn ReadAt, offset: u64) -> Result<(), Error> {
+        let mut start = [0; 512];
+        let len = usize::try_from(source.total_len()).unwrap_or(usize::MAX).min(start.len());
+        let start = start.get_mut(..len).unwrap_or_default();
+        source.read_exact_at(0, start)?;
+        let numbered = matches!(start, [0x80, 0..=5, ..]);
+        let is_archive = start.starts_with(b"PK\x03\x04") || is_tar(start);
+        let depth = self.depth + 1;
+        if is_archive || numbered && depth > self.options.depth {
+            self.add(offset, Opcode(b'.'), Problem::NestedUnread {});
+            return Ok(());
+        }
+        if depth > self.options.depth || !start.first().is_some_and(|byte| Opcode(*byte).is_known()) {
+            return Ok(());
+        }
+        let mut report = Report::new(self.options.kept);
+        scan_source(source, Origin::File, self.options, depth, &mut report)?;
+        self.report.opcodes += report.opcodes;
+        if is_program(&report, numbered) {
+            self.add(offset, Opcode(b'.'), Problem::HiddenPickle { verdict: report.verdict().name() });
+        }
+        Ok(())
+    }
+}
+
+/// Text that becomes bytes: `_codecs.encode(text, 'latin1')` or `bytearray(text, 'latin1')`.
+fn is_encoded(machine: &Stream<'_>, id: ValueId) -> bool {
+    machine.tree().callee(id).is_some_and(|callee| {
+        matches!(
+            pickle_core::python2::modern(callee.module, callee.name),
+            ("_codecs", "encode") | ("builtins", "bytearray")
+        )
+    })
+}
+
+/// Whether bytes are a program: other bytes may begin with opcodes.
+fn is_program(report: &Report, numbered: bool) -> bool {
+    let is_name = |text: &str| {
+        !text.is_empty() && text.chars().all(|part| part.is_alphanumeric() || part == '_' || part == '.')
+    };
+    let named = report.names.iter().any(|name| is_name(&name.module) && is_name(&name.name));
+    let broken = report
+        .findings
+        .iter()
+        .any(|finding| matches!(finding.problem, Problem::Malformed { .. } | Problem::TrailingBytes { .. }));
+    let acts = report.calls > 0;
+    report.verdict() != Verdict::Safe && if numbered { named || acts } else { named && (acts || !broken) }
+}
