@@ -71,14 +71,25 @@ fn factories_are_classes_of_builtins() {
 
 #[test]
 fn subclasses_of_tensors_are_rebuilt_by_functions_of_pytorch() {
-    let (function, class) = ("ctorch._utils\n_rebuild_parameter\n", "ctorch.nn.parameter\nParameter\n");
+    let (function, class) =
+        ("ctorch._utils\n_rebuild_meta_tensor_no_storage\n", "ctorch.nn.parameter\nParameter\n");
+    let args = "(ctorch\nfloat32\n))I00\nt";
     let name = "torch._tensor _rebuild_from_type_v2";
-    check(name, &[function, class, ")", "}"], &[]);
-    check(name, &["c_codecs\nencode\n", class, ")", "}"], USE);
-    check(name, &["ctorch._utils\nother\n", class, ")", "}"], &["sc-unknown-name", "sc-unexpected-use"]);
-    check(name, &[function, "N", ")", "}"], USE);
+    for state in ["}", "N", "(}Nt", "(NNt", "}Vname\nVx\ns"] {
+        check(name, &[function, class, args, state], &[]);
+    }
+    check(name, &["c_codecs\nencode\n", class, args, "}"], USE);
+    check(name, &["ctorch._utils\nother\n", class, args, "}"], &["sc-unknown-name", "sc-unexpected-use"]);
+    check(name, &[function, "N", args, "}"], USE);
+    check(name, &[function, function, args, "}"], USE);
     check(name, &[function, class, "]", "}"], USE);
-    check(name, &[function, class, ")"], USE);
+    // Arguments of the function are judged as those of a call.
+    check(name, &[function, class, ")", "}"], USE);
+    check(name, &["ctorch._utils\n_rebuild_parameter\n", class, "(NI00\nNt", "}"], USE);
+    check(name, &[function, class, args], USE);
+    for state in ["]", "V__class__\n", "}V__class__\nNs", "}I1\nNs", "(}]t"] {
+        check(name, &[function, class, args, state], USE);
+    }
 }
 
 #[test]

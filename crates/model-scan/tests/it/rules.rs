@@ -16,7 +16,10 @@ fn each_problem_is_found() {
         (b"c__builtin__\neval\n.", Dangerous, &["sc-dangerous-name"]),
         (b"\x80\x04\x8c\x05torch\x8c\x0cnn.os.system\x93.", Dangerous, &["sc-attribute-path"]),
         (b"\x80\x04cmy.module\nA.__class__\n.", Dangerous, &["sc-attribute-path"]),
-        (b"\x80\x04ccollections\nOrderedDict\n)R\x8c\x01x\x93.", Dangerous, &["sc-computed-name"]),
+        (b"\x80\x04c__builtin__\nstr\n(Va\ntR\x8c\x01x\x93.", Dangerous, &["sc-computed-name"]),
+        // What is certainly not a string ends the stream, as the unpickler ends there.
+        (b"\x80\x04ccollections\nOrderedDict\n)R\x8c\x01x\x93.", Malformed, &["sc-malformed"]),
+        (b"\x80\x04ctorch\nfloat32\n\x8c\x01x\x93.", Malformed, &["sc-malformed"]),
         (b"ccollections\nOrderedDict\n)R)R.", Dangerous, &["sc-computed-call"]),
         (b"ctorch\nfloat32\n}b.", Dangerous, &["sc-state-of-name"]),
         (b"cmy.module\nC\n)\x81.", Suspicious, &["sc-unknown-name"]),
