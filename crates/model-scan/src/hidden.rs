@@ -1,5 +1,7 @@
 //! Bytes in a pickle that are another file: what a gadget would have to load lies there.
 
+use alloc::string::String;
+
 use pickle_core::{Error, Opcode, Value, ValueId};
 use read_at::{ReadAt, Window};
 
@@ -8,7 +10,8 @@ use crate::file::is_tar;
 use crate::places::Notes;
 use crate::problem::{Problem, Verdict};
 use crate::report::{Origin, Report};
-use crate::stream::{Nested, Pass, Stream, scan_source};
+use crate::script;
+use crate::stream::{Nested, Pass, Stream, scan_source, text};
 
 /// Shorter bytes call nothing.
 const LEAST: u64 = 12;
@@ -20,6 +23,10 @@ impl Pass<'_> {
         notes.read.sort_unstable();
         for id in tree.ids(notes.first).filter(|id| notes.read.binary_search(id).is_err()) {
             let is_file = match tree.value(id) {
+                Value::Tuple([operator, overload, ..]) if self.origin == Origin::TorchScript => {
+                    self.operator(machine, *operator, *overload)?;
+                    false
+                }
                 Value::Bytes(span) | Value::ByteArray(span) | Value::Str2(span) => span.len() >= LEAST,
                 Value::Object(_) => is_encoded(machine, id),
                 _ => false,
@@ -27,6 +34,19 @@ impl Pass<'_> {
             if is_file {
                 self.hidden(machine, id)?;
             }
+        }
+        Ok(())
+    }
+
+    /// An operator of bytecode: its name and that of its overload.
+    fn operator(&mut self, machine: &Stream<'_>, name: ValueId, overload: ValueId) -> Result<(), Error> {
+        if let Value::Str(span) = machine.tree().value(name)
+            && matches!(machine.tree().value(overload), Value::Str(_))
+            && let Ok(operation) = String::from_utf8(text(machine, name)?)
+            && script::is_suspicious(&operation)
+        {
+            let offset = span.range().map_or(machine.position(), |range| range.start);
+            self.add(offset, Opcode(b'.'), Problem::ScriptOperation { operation });
         }
         Ok(())
     }

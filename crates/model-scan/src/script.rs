@@ -1,4 +1,4 @@
-//! Programs of TorchScript: operations that open files, and those of other libraries.
+//! Programs of TorchScript and exported graphs: operations that open files, and those of other libraries.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ const OWN: [&str; 9] = [
 ];
 
 /// Operations that open files.
-const FILES: [&str; 2] = ["save", "from_file"];
+const FILES: [&str; 4] = ["save", "_save", "from_file", "load"];
 
 /// Longest path that is kept.
 const MAX_PATH: usize = 200;
@@ -92,6 +92,50 @@ fn end(path: &mut String, start: u64, found: &mut Kept) {
     path.clear();
 }
 
+/// Namespaces of exported graphs, besides.
+const EXPORTED: [&str; 4] = ["prims", "higher_order", "_c10d_functional", "inductor"];
+
+/// Operations in the JSON of an exported graph, which are `torch.ops.NAMESPACE.NAME.OVERLOAD`.
+pub(crate) fn scan_graph(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
+    let (mut reader, mut found) = (Reader::new(source), Kept::new(kept));
+    let (mut path, mut at) = (String::new(), 0);
+    loop {
+        let byte = reader.byte(at)?;
+        match byte {
+            Some(byte @ (b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.')) => {
+                if path.len() < MAX_PATH {
+                    path.push(char::from(byte));
+                }
+            }
+            _ => {
+                if let Some((namespace, rest)) =
+                    path.strip_prefix("torch.ops.").map(|path| path.split_once('.').unwrap_or((path, "")))
+                    && !is_own(namespace, rest.split('.').next().unwrap_or_default(), &EXPORTED)
+                {
+                    let problem = Problem::ScriptOperation { operation: path.clone() };
+                    if !found.as_slice().iter().any(|(_, known)| *known == problem) {
+                        found.add(at - path.len() as u64, problem);
+                    }
+                }
+                path.clear();
+            }
+        }
+        if byte.is_none() {
+            return Ok(found.sorted());
+        }
+        at += 1;
+    }
+}
+
+/// Whether an operator of bytecode, `NAMESPACE::NAME`, opens files or is of another library.
+pub(crate) fn is_suspicious(operator: &str) -> bool {
+    operator.split_once("::").is_some_and(|(namespace, name)| !is_own(namespace, name, &[]))
+}
+
+fn is_own(namespace: &str, name: &str, more: &[&str]) -> bool {
+    (OWN.contains(&namespace) || more.contains(&namespace)) && !FILES.contains(&name)
+}
+
 /// After a string literal.
 fn string_end(reader: &mut Reader<'_>, mut at: u64, quote: u8) -> Result<u64, Error> {
     let triple = reader.byte(at + 1)? == Some(quote) && reader.byte(at + 2)? == Some(quote);
@@ -116,6 +160,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn operations_of_graphs_and_bytecode_are_found() {
+        let found = |text: &str| -> Vec<_> {
+            let found = scan_graph(&text.as_bytes(), 10).expect("in memory");
+            found.iter().map(|(at, _)| *at).collect()
+        };
+        assert_eq!(
+            found(r#"{"target": "torch.ops.aten.add.Tensor", "a": "torch.ops.higher_order.cond"}"#),
+            [0; 0]
+        );
+        assert_eq!(found(r#"{"target": "torch.ops.aten.from_file.default"}"#), [12]);
+        assert_eq!(
+            found(r#"["torch.ops.mylib.run.default","torch.ops.mylib.run.default","torch.ops.x"#),
+            [2, 62]
+        );
+        assert_eq!(found("torch.ops.prims.add torch.ops.prims._save my.torch.ops.x.y"), [20]);
+        for (operator, suspicious) in [
+            ("aten::add", false),
+            ("aten::save", true),
+            ("aten::from_file", true),
+            ("prims::add", true),
+            ("mylib::run", true),
+            ("text", false),
+        ] {
+            assert_eq!(is_suspicious(operator), suspicious, "{operator}");
+        }
+    }
+
+    #[test]
     fn operations_are_found_however_they_are_written() {
         let paths = |text: &str| -> Vec<_> {
             let found = scan(&text.as_bytes(), 10).expect("in memory");
@@ -123,6 +195,7 @@ mod tests {
         };
         assert_eq!(paths("x = torch.add(a, b)\ny = ops.aten.mul(x, 2)\nz = ops.quantized.linear(x)"), [0; 0]);
         assert_eq!(paths("torch.save(x, 'f')"), [0]);
+        assert_eq!(paths("ops.aten._save(x)\nops.aten.load(x)"), [0, 18]);
         assert_eq!(paths("a = torch . \\\n from_file('f')"), [4]);
         assert_eq!(paths("ops.mylib.run(x)"), [0]);
         assert_eq!(paths("t = torch\nt.save(x)"), [4]);

@@ -24,6 +24,8 @@ enum Code {
     Keras,
     /// A program of TorchScript.
     Script,
+    /// An exported graph of PyTorch.
+    Graph,
     Other,
 }
 
@@ -67,6 +69,7 @@ impl Files<'_> {
             }
             let code = match inside {
                 Some(rest) if script && rest.starts_with("code/") && rest.ends_with(".py") => Code::Script,
+                _ if is_graph(entry.name()) => Code::Graph,
                 // Keras looks at it before it needs the other members.
                 None if entry.name() == "config.json" => Code::Keras,
                 _ => Code::Other,
@@ -107,6 +110,7 @@ impl Files<'_> {
         let found = match code {
             Code::Keras => keras::settings(source, kept)?,
             Code::Script => script::scan(source, kept)?,
+            Code::Graph => script::scan_graph(source, kept)?,
             Code::Other => Vec::new(),
         };
         for (offset, problem) in found {
@@ -192,6 +196,11 @@ impl Files<'_> {
         }
         Ok(())
     }
+}
+
+/// The graph of `torch.export`, by its name since PyTorch 2.7 and before.
+fn is_graph(name: &str) -> bool {
+    name.ends_with(".json") && name.contains("models/") || name.ends_with("serialized_exported_program.json")
 }
 
 /// Whether an array file begins with these bytes and has elements alone.

@@ -303,3 +303,17 @@ fn long_words_in_files_are_no_encodings() {
         report.parts.iter().flat_map(|part| &part.report.findings).map(|f| f.problem.code()).collect();
     assert_eq!(codes, ["sc-unexpected-use"]);
 }
+
+#[test]
+fn exported_graphs_have_operations_of_pytorch() {
+    for (name, operation, verdict) in [
+        ("m/models/model.json", "aten.add.Tensor", Verdict::Safe),
+        ("m/models/model.json", "aten.from_file.default", Verdict::Suspicious),
+        ("serialized_exported_program.json", "mylib.run.default", Verdict::Suspicious),
+        ("m/models/model.txt", "mylib.run.default", Verdict::Safe),
+        ("m/model.json", "mylib.run.default", Verdict::Safe),
+    ] {
+        let graph = format!(r#"{{"target": "torch.ops.{operation}"}}"#);
+        assert_eq!(judged(&zip(name, graph.as_bytes())).1, verdict, "{name} {operation}");
+    }
+}

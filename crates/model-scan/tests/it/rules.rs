@@ -61,6 +61,19 @@ fn names_depend_on_where_they_are() {
 }
 
 #[test]
+fn operators_of_bytecode_are_those_of_pytorch() {
+    let found = |operator: &str, origin| {
+        let stream = format!("(V{operator}\nVTensor\nt.");
+        codes(stream.as_bytes(), origin).1
+    };
+    assert_eq!(found("aten::add", Origin::TorchScript), [""; 0]);
+    assert_eq!(found("aten::save", Origin::TorchScript), ["sc-script-operation"]);
+    assert_eq!(found("mylib::run", Origin::TorchScript), ["sc-script-operation"]);
+    assert_eq!(found("mylib::run", Origin::Torch), [""; 0]);
+    assert_eq!(codes(b"(Vmylib::run\nNt.", Origin::TorchScript).1, [""; 0]);
+}
+
+#[test]
 fn trusted_names_are_exact() {
     let mut trusting = Options::DEFAULT;
     trusting.allow = &[("my.module", "C")];
@@ -68,6 +81,7 @@ fn trusted_names_are_exact() {
         (b"cmy.module\nC\n)\x81}b.".as_slice(), Verdict::Safe),
         (b"cmy.module\nD\n)\x81}b.", Verdict::Suspicious),
         (b"cmy.module\nC.x\n.", Verdict::Suspicious),
+        (b"(cmy.module\nC\nl.", Verdict::Safe),
     ] {
         assert_eq!(scan(stream, Origin::File, &trusting).expect("a report").verdict(), verdict);
     }
@@ -167,5 +181,24 @@ fn names_are_trusted_as_stored_and_as_python_3_names_them() {
         let mut options = Options::DEFAULT;
         options.allow = allow;
         assert_eq!(scan(stream.as_slice(), Origin::File, &options).expect("a report").verdict(), verdict);
+    }
+}
+
+#[test]
+fn trusted_names_lie_anywhere() {
+    for (stream, pair) in [
+        (b"(ctorch.nn.functional\nrelu\nl.".as_slice(), ("torch.nn.functional", "relu")),
+        (b"(c__builtin__\ngetattr\nl.", ("builtins", "getattr")),
+        (b"c__builtin__\ngetattr\n(NVx\ntR.", ("builtins", "getattr")),
+    ] {
+        let mut options = Options::DEFAULT;
+        assert_ne!(scan(stream, Origin::File, &options).expect("a report").verdict(), Verdict::Safe);
+        let allow = [pair];
+        options.allow = &allow;
+        assert_eq!(
+            scan(stream, Origin::File, &options).expect("a report").verdict(),
+            Verdict::Safe,
+            "{pair:?}"
+        );
     }
 }
