@@ -1,6 +1,6 @@
 //! States by class: attributes that shadow methods, hooks, members of layers; and bytes that are pickles.
 
-use model_scan::{Options, Origin, Verdict, scan};
+use model_scan::{Options, Origin, Verdict, scan, scan_file};
 
 use crate::places::{call, check, dict, name, object, opcodes, tensor};
 use crate::rules::codes;
@@ -223,4 +223,32 @@ fn the_memo_of_an_array_of_objects_is_its_own() {
     // Another name is no type.
     let system = "\u{8c}\u{8}my_local\u{94}0h\0\u{8c}\u{6}system\u{93}";
     assert_eq!(array("\u{8c}\u{2}os\u{94}", system).0, Verdict::Dangerous);
+}
+
+/// Verdicts of the files of a folder of `tests/data`.
+fn verdicts(folder: &str) -> Vec<(String, Verdict)> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(folder);
+    let paths = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let judged = paths.map(|path| {
+        let bytes = std::fs::read(&path).expect("a file");
+        let report = scan_file(bytes.as_slice(), &Options::DEFAULT).expect("a report");
+        (path.display().to_string(), report.verdict())
+    });
+    judged.collect()
+}
+
+#[test]
+fn gadgets_of_allowed_names_are_not_safe() {
+    let found = verdicts("gadgets");
+    assert_eq!(found.len(), 14);
+    let missed: Vec<_> = found.iter().filter(|(_, verdict)| *verdict == Verdict::Safe).collect();
+    assert!(missed.is_empty(), "{missed:?}");
+}
+
+#[test]
+fn what_libraries_write_is_safe() {
+    let found = verdicts("written");
+    assert_eq!(found.len(), 32);
+    let alarms: Vec<_> = found.iter().filter(|(_, verdict)| *verdict != Verdict::Safe).collect();
+    assert!(alarms.is_empty(), "{alarms:?}");
 }
