@@ -58,7 +58,7 @@ impl Pass<'_> {
                 true
             }
             (Arguments::Data, []) => true,
-            (Arguments::Data, [data]) => is_data(value(data)),
+            (Arguments::Data, [data]) => is_data(value(data)) || is_bytes(machine, *data),
             (Arguments::Data | Arguments::Encode, [text_of_bytes, encoding]) => {
                 matches!(value(text_of_bytes), Value::Str(_) | Value::Str2(_))
                     && ENCODINGS.contains(&&*text(machine, *encoding)?)
@@ -145,14 +145,8 @@ impl Pass<'_> {
             Kind::Scalar => {
                 // Bytes of protocols 0 to 2, and numbers of NumPy.
                 is_scalar(value)
-                    || matches!(
-                        maker,
-                        Some(
-                            ("_codecs", "encode")
-                                | ("builtins", "bytes")
-                                | ("numpy.core.multiarray" | "numpy._core.multiarray", "scalar")
-                        )
-                    )
+                    || is_bytes(machine, arg)
+                    || matches!(maker, Some(("numpy.core.multiarray" | "numpy._core.multiarray", "scalar")))
             }
             Kind::Storage => {
                 matches!(value, Value::Persistent(_)) || maker == Some(("torch.storage", "_load_from_bytes"))
@@ -196,6 +190,12 @@ impl Pass<'_> {
             Kind::Sibling => is_argument && name.is_some_and(|(of, _)| of == module),
         })
     }
+}
+
+/// Bytes as protocols 0 to 2 write them.
+fn is_bytes(machine: &Stream<'_>, value: ValueId) -> bool {
+    let maker = class_of(machine, value).map(|class| python2::modern(class.module, class.name));
+    matches!(maker, Some(("_codecs", "encode") | ("builtins", "bytes")))
 }
 
 /// A name that is an argument, as Python 3 has it.

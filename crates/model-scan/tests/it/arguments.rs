@@ -26,6 +26,9 @@ fn containers_take_what_was_read_already() {
     }
     check("collections OrderedDict", &[], &[]);
     check("__builtin__ bytearray", &[text, latin1], &[]);
+    for bytes in [&format!("c_codecs\nencode\n({text}{latin1}tR"), "c__builtin__\nbytes\n)R"] {
+        check("__builtin__ bytearray", &[bytes], &[]);
+    }
     for args in
         [&["N"][..], &["I1\n"], &["]", latin1], &[text, "S'utf-7'\n"], &[text, "N"], &[text, latin1, "N"]]
     {
