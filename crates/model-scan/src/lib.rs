@@ -19,6 +19,7 @@ mod json;
 mod keras;
 mod kept;
 mod legacy;
+mod lines;
 mod numpy;
 mod places;
 mod problem;

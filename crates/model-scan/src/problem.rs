@@ -129,6 +129,16 @@ located_error::kinds! {
             /// The module.
             module: String,
         } = "sc-keras-module" (Verification), "{module}: a module outside of Keras" => UNKNOWN;
+        /// A class, function or method in the configuration of Keras that is not among those that models are made of.
+        KerasName {
+            /// What is named.
+            name: String,
+        } = "sc-keras-name" (Verification), "{name}: not among the classes and functions that Keras models are made of" => UNKNOWN;
+        /// The value of a setting is a path or an address, from which a layer reads when the model is loaded.
+        PathSetting {
+            /// The setting.
+            key: String,
+        } = "sc-path-setting" (Verification), "`{key}` is a path or an address, which is read when the model is loaded" => UNKNOWN;
         /// The configuration of Keras names a module or function that runs code, opens files or switches the checks of Keras off.
         KerasCode {
             /// What is named.
@@ -144,6 +154,26 @@ located_error::kinds! {
             /// The operation.
             operation: String,
         } = "sc-graph-code" (Verification), "{operation}: an operation that writes files or calls Python" => DANGEROUS;
+        /// An operation of TensorFlow that is not among those that only compute.
+        GraphOperation {
+            /// The operation.
+            operation: String,
+        } = "sc-graph-operation" (Verification), "{operation}: not among the operations of TensorFlow that only compute" => UNKNOWN;
+        /// An operation of TensorFlow that saves, restores or fills a table, with a path that is in the model instead of one that the program gives.
+        GraphPath {
+            /// The operation.
+            operation: String,
+        } = "sc-graph-path" (Verification), "{operation}: its path is in the model" => UNKNOWN;
+        /// An operation of TFLite, or a domain of ONNX, that needs a library of its own.
+        CustomOperation {
+            /// The operation or the domain.
+            operation: String,
+        } = "sc-custom-operation" (Verification), "{operation}: an operation of another library" => UNKNOWN;
+        /// Data in another file that is not beside the model, which a reader takes for data of the model.
+        ExternalData {
+            /// The file, as far as it is known.
+            location: String,
+        } = "sc-external-data" (Verification), "data in another file: {location}" => UNKNOWN;
         /// A program of TorchScript calls an operation that opens files, or one of a library that is not PyTorch.
         ScriptOperation {
             /// The operation.
@@ -151,11 +181,36 @@ located_error::kinds! {
         } = "sc-script-operation" (Verification), "{operation}: opens files or is not of PyTorch" => UNKNOWN;
         /// The configuration names classes in Python files of the repository, which loaders run that are told to trust remote code.
         RemoteCode {} = "sc-remote-code" (Verification), "`auto_map` names Python code of the repository" => TRUST;
+        /// A setting names code that a loader imports, downloads or installs.
+        CodeSetting {
+            /// The setting.
+            key: String,
+        } = "sc-code-setting" (Verification), "`{key}` names code that a loader imports" => TRUST;
+        /// A configuration names a class or function that a loader imports and calls.
+        ConfigTarget {
+            /// What is named.
+            name: String,
+        } = "sc-config-target" (Verification), "{name}: imported and called by loaders of the configuration" => TRUST;
+        /// A configuration names a class or function that runs code or opens files, and a loader calls it.
+        ConfigCode {
+            /// What is named.
+            name: String,
+        } = "sc-config-code" (Verification), "{name}: runs code or opens files, and loaders of the configuration call it" => DANGEROUS;
+        /// A tag of YAML that makes a reader create objects, call functions or read files.
+        YamlTag {
+            /// The tag.
+            tag: String,
+        } = "sc-yaml-tag" (Verification), "{tag}: a tag of YAML that names code" => TRUST;
         /// A Python file beside the model.
         PythonFile {} = "sc-python-file" (Verification), "Python code" => NAMED;
         /// A chat template, which a program that formats messages runs, in a sandbox or not.
         ChatTemplate {} = "sc-chat-template" (Verification), "a chat template" => NAMED;
-        /// A chat template that uses names with two underscores or `attr`: that is how a template leaves its sandbox.
+        /// A chat template uses a filter, test, function, method or statement that is not among those that templates of models need.
+        TemplateName {
+            /// What is used.
+            name: String,
+        } = "sc-template-name" (Verification), "a chat template that uses {name}" => TRUST;
+        /// A chat template that uses names of Python's insides, `attr`, or an attribute whose name it computes: that is how a template leaves its sandbox.
         TemplateCode {} = "sc-template-code" (Verification), "a chat template that reaches the insides of Python" => TRUST;
     }
 }
@@ -194,6 +249,7 @@ impl Problem {
             | Self::ComputedCall {}
             | Self::StateOfName {}
             | Self::KerasCode { .. }
+            | Self::ConfigCode { .. }
             | Self::GraphCode { .. } => Verdict::Dangerous,
             Self::ChatTemplate {} => Verdict::Safe,
             Self::Malformed { .. } => Verdict::Malformed,

@@ -149,6 +149,7 @@ impl<'o> Files<'o> {
             found.extend(keras::scan(source, kept)?);
         }
         found.extend(graph::scan(source, kept)?);
+        found.extend(graph::scan_lite(source, kept)?);
         for (offset, problem) in found {
             self.remark(path, offset, problem);
         }
