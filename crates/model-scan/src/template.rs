@@ -1,5 +1,7 @@
 //! Chat templates, which are programs of Jinja.
 
+mod lexer;
+
 use crate::problem::Problem;
 
 /// Bytes of a template that are judged.
