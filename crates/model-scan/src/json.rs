@@ -74,7 +74,12 @@ fn skip_space(reader: &mut Reader<'_>, at: &mut u64) -> Result<(), Error> {
 }
 
 /// Decodes a string after its quotation mark into `text`, and says whether it ends before it has `max` bytes.
-fn string(reader: &mut Reader<'_>, at: &mut u64, text: &mut String, max: usize) -> Result<bool, Error> {
+pub(crate) fn string(
+    reader: &mut Reader<'_>,
+    at: &mut u64,
+    text: &mut String,
+    max: usize,
+) -> Result<bool, Error> {
     while text.len() <= max {
         let Some(byte) = reader.byte(*at)? else { return Ok(false) };
         *at += 1;

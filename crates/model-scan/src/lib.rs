@@ -11,6 +11,7 @@ mod allowed;
 mod arguments;
 mod bypasses;
 mod denied;
+mod document;
 mod file;
 mod findings;
 mod graph;
@@ -32,8 +33,10 @@ mod script;
 mod settings;
 mod states;
 mod stream;
+mod targets;
 mod template;
 mod wire;
+mod yaml;
 
 pub use pickle_core::Error;
 

@@ -1,25 +1,26 @@
 //! Configuration: what it makes loaders and programs run.
 
+mod rules;
+
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use pickle_core::Error;
-use read_at::ReadAt;
+use read_at::{ReadAt, Window};
 
-use crate::json::{self, Value};
 use crate::kept::Kept;
 use crate::keras;
 use crate::problem::Problem;
 use crate::reader::Reader;
 use crate::template;
 
-/// What a file of JSON or GGUF makes others run: offsets and problems, at most `kept` of them. `name` is that of the file or of the member of an
-/// archive, with its folders; empty if it has none.
+/// What a file of JSON, GGUF or safetensors makes others run: offsets and problems, at most `kept` of them. `name` is that of the file or of the
+/// member of an archive, with its folders; empty if it has none.
 pub(crate) fn scan(
     source: &dyn ReadAt,
     start: &[u8],
-    _name: &str,
+    name: &str,
     kept: usize,
 ) -> Result<Vec<(u64, Problem)>, Error> {
     if start.starts_with(b"GGUF") {
@@ -27,28 +28,25 @@ pub(crate) fn scan(
         gguf(&mut Reader::new(source), &mut found)?;
         return Ok(found.sorted());
     }
+    // The header of safetensors, after its length.
+    let header = start.first_chunk::<8>().map_or(u64::MAX, |len| u64::from_le_bytes(*len));
+    if start.get(8) == Some(&b'{') && header <= source.total_len().saturating_sub(8) {
+        let header = Window::new(source, 8, header)?;
+        let found = rules::scan(&mut Reader::new(&header), 0, name, kept)?;
+        return Ok(found.into_iter().map(|(at, problem)| (at + 8, problem)).collect());
+    }
     let mut reader = Reader::new(source);
     let mut at = if start.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     while reader.byte(at)?.is_some_and(|byte| byte.is_ascii_whitespace()) {
         at += 1;
     }
-    if reader.byte(at)? != Some(b'{') {
+    if !matches!(reader.byte(at)?, Some(b'{' | b'[')) {
         return Ok(Vec::new());
     }
     let mut found = Kept::new(kept);
-    let wanted = ["auto_map", "chat_template", "template"];
-    json::keys(&mut Reader::new(source), &wanted, |at, key, value| match (key, value) {
-        ("auto_map", Value::Other | Value::String(_)) => found.add(at, Problem::RemoteCode {}),
-        ("chat_template", Value::String(text)) => found.add(at, template::judge(text)),
-        // In a list of templates; other templates are no programs.
-        ("template", Value::String(text)) => {
-            let problem = template::judge(text);
-            if problem != (Problem::ChatTemplate {}) {
-                found.add(at, problem);
-            }
-        }
-        _ => {}
-    })?;
+    for (at, problem) in rules::scan(&mut reader, at, name, kept)? {
+        found.add(at, problem);
+    }
     for (at, problem) in keras::model(source, kept)? {
         found.add(at, problem);
     }
@@ -152,6 +150,7 @@ mod tests {
             (r#"{"class_name":"Lambda"}"#, &["sc-keras-layer"]),
             (r#"{"class_name":"Dense"}"#, &[]),
             (r#"["auto_map",1]"#, &[]),
+            (r#"[{"auto_map":"a.b"}]"#, &["sc-remote-code"]),
         ] {
             let found: Vec<_> = codes(text.as_bytes(), 9).into_iter().map(|(_, code)| code).collect();
             assert_eq!(found, expected, "{text}");

@@ -1,26 +1,49 @@
 //! What names of files and members say, where the content has no mark.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use pickle_core::Error;
 use read_at::ReadAt;
 
 use super::prefix;
 use crate::problem::Problem;
-use crate::template;
+use crate::{template, yaml};
 
-/// Files that a loader or a user runs because of their names: Python, templates.
-pub(super) fn scan(source: &dyn ReadAt, name: &str) -> Result<Option<(u64, Problem)>, Error> {
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-    let problem = match ending.as_deref() {
-        Some("py" | "pyw" | "pyc") => Problem::PythonFile {},
-        Some("jinja" | "jinja2" | "j2") => {
-            let len = source.total_len().min(template::MAX as u64 + 1);
-            let mut text = alloc::vec![0; usize::try_from(len).unwrap_or_default()];
-            let text = prefix(source, &mut text)?;
-            template::judge(&String::from_utf8_lossy(text))
+/// Longest configuration that is read.
+const MAX_TEXT: u64 = 16 << 20;
+
+/// Files that a loader or a user runs, or that make loaders run others, because of their names: Python, templates, configurations.
+pub(super) fn scan(source: &dyn ReadAt, name: &str) -> Result<Vec<(u64, Problem)>, Error> {
+    let name = name.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
+    let ending = name.rsplit_once('.').map_or(name.as_str(), |(_, ending)| ending);
+    let is_too_long = source.total_len() > MAX_TEXT;
+    Ok(match ending {
+        "py" | "pyw" | "pyc" => Vec::from([(0, Problem::PythonFile {})]),
+        "jinja" | "jinja2" | "j2" => {
+            Vec::from([(0, template::judge(&text(source, template::MAX as u64 + 1)?))])
         }
-        _ => return Ok(None),
-    };
-    Ok(Some((0, problem)))
+        "yaml" | "yml" | "mlmodel" | "cfg" if is_too_long => {
+            Vec::from([(0, Problem::Unopened { reason: "a configuration of more than 16 MiB" })])
+        }
+        "yaml" | "yml" => yaml::scan(&text(source, MAX_TEXT)?),
+        "mlmodel" if is_mlflow(source)? => {
+            let text = text(source, MAX_TEXT)?;
+            yaml::scan(&text).into_iter().chain(yaml::code_folder(&text)).collect()
+        }
+        "cfg" => yaml::callbacks(&text(source, MAX_TEXT)?),
+        _ => Vec::new(),
+    })
+}
+
+/// Models of Core ML end so, too; they are no text.
+fn is_mlflow(source: &dyn ReadAt) -> Result<bool, Error> {
+    let mut start = [0; 512];
+    Ok(!prefix(source, &mut start)?.contains(&0))
+}
+
+fn text(source: &dyn ReadAt, max: u64) -> Result<String, Error> {
+    let len = usize::try_from(source.total_len().min(max)).unwrap_or_default();
+    let mut bytes = alloc::vec![0; len];
+    Ok(String::from_utf8_lossy(prefix(source, &mut bytes)?).into_owned())
 }
