@@ -1,4 +1,6 @@
-//! Code in Keras files: classes that hold Python code, and modules that are not of Keras.
+//! Code in Keras files: classes that hold Python code, and what is not among the classes and functions that models are made of.
+
+mod symbols;
 
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;
@@ -7,27 +9,23 @@ use alloc::vec::Vec;
 use pickle_core::Error;
 use read_at::ReadAt;
 
-use crate::denied;
 use crate::file::prefix;
 use crate::json::{self, Value};
 use crate::kept::Kept;
 use crate::problem::Problem;
 use crate::reader::Reader;
+use crate::{denied, lines};
 
-const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
+/// Classes with marshalled or pickled code in their configuration, or that call functions by name or load other models.
+const CLASSES: [&str; 7] =
+    ["FlaxLayer", "JaxLayer", "Lambda", "TFSMLayer", "TensorFlowOpLayer", "TorchModuleWrapper", "__lambda__"];
 
-/// Classes with marshalled or pickled code in their configuration, or that call functions by name.
-const CLASSES: [&str; 8] = [
-    "Lambda",
-    "__lambda__",
-    "TorchModuleWrapper",
-    "JaxLayer",
-    "FlaxLayer",
-    "TensorFlowOpLayer",
-    "SlicingOpLambda",
-    // Loads another model.
-    "TFSMLayer",
-];
+/// Layers, losses, optimizers and the like of Keras 3.15 and TF-Keras 2.15, their operations, and what their configurations are written with. Without
+/// base classes, whose methods come from elsewhere, and without columns of features, which read files.
+const KNOWN_CLASSES: &str = include_str!("keras/classes.txt");
+
+/// Functions of `activations`, `initializers`, `layers`, `losses`, `metrics`, `ops`, `random` and `regularizers` of the same.
+const KNOWN_FUNCTIONS: &str = include_str!("keras/functions.txt");
 
 /// Packages of Keras. Functions of `builtins` are those of Keras and of programs; until Keras 3.9 they are also those of Python, which are
 /// recognized by their names.
@@ -72,7 +70,7 @@ const BUILTINS: [&str; 14] = [
     "vars",
 ];
 
-/// Functions of Keras that open files or addresses, or switch its checks off, and parts of names of TensorFlow that do.
+/// Functions of Keras that open files or addresses, or switch its checks off.
 const FUNCTIONS: [&str; 9] = [
     "get_file",
     "enable_unsafe_deserialization",
@@ -85,27 +83,19 @@ const FUNCTIONS: [&str; 9] = [
     "_load_model_from_dir",
     "save_model",
 ];
-const OPERATIONS: [&str; 6] =
-    ["io.", "py_function", "numpy_function", "raw_ops", "load_library", "load_op_library"];
 
-/// Whether a class holds code.
-fn has_code(class: &str) -> bool {
-    CLASSES.contains(&class)
-}
-
-/// Whether it is an HDF5 file: its signature is at 0, or at 512 or a multiple by a power of two, after a user block.
-pub(crate) fn is_hdf5(source: &dyn ReadAt) -> Result<bool, Error> {
-    // From the end: sources that read ahead of what is read in order would read all of the file.
-    let places = (9..64).rev().map(|bits| 1_u64 << bits).chain([0]);
-    for at in places.filter(|at| at.checked_add(8).is_some_and(|end| end <= source.total_len())) {
-        let mut found = [0; 8];
-        source.read_exact_at(at, &mut found)?;
-        if found == *SIGNATURE {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
+/// Settings that are read as a path or an address if they are texts.
+const PATHS: [&str; 9] = [
+    "dataset",
+    "file_path",
+    "filename",
+    "filepath",
+    "idf_weights",
+    "merges",
+    "origin",
+    "vocabulary",
+    "vocabulary_file",
+];
 
 /// What a file of configuration names, as [`scan`].
 pub(crate) fn settings(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
@@ -130,10 +120,14 @@ pub(crate) fn model(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Proble
 
 /// The same, and whether a class is named somewhere, and a configuration.
 fn found(source: &dyn ReadAt, kept: usize) -> Result<(Vec<(u64, Problem)>, bool), Error> {
-    // Modules are those of Keras if a class is named somewhere, functions those of Python if its module is.
+    // Modules are those of Keras if a class is named somewhere, functions those of Python if its module is, and the lists count if there is a
+    // configuration, too.
     let (mut modules, mut python, mut others) = (Kept::new(kept), Kept::new(kept), Kept::new(kept));
+    let mut listed = Kept::new(kept);
     let (mut has_class, mut has_config, mut has_python) = (false, false, false);
-    let wanted = ["class_name", "module", "config", "registered_name", "function"];
+    let named = ["class_name", "module", "config", "registered_name", "function"];
+    let symbols = ["cls_symbol", "method_name", "attr_name"];
+    let wanted = [named.as_slice(), &symbols, &PATHS].concat();
     json::keys(&mut Reader::new(source), &wanted, |at, key, value| {
         has_class |= key == "class_name";
         has_config |= key == "config";
@@ -147,7 +141,9 @@ fn found(source: &dyn ReadAt, kept: usize) -> Result<(Vec<(u64, Problem)>, bool)
                     modules.add(at, problem);
                 }
             }
-            "class_name" if has_code(name) => others.add(at, Problem::KerasLayer { class: name.to_owned() }),
+            "class_name" if CLASSES.contains(&name) => {
+                others.add(at, Problem::KerasLayer { class: name.to_owned() });
+            }
             "class_name" | "config" | "registered_name" if FUNCTIONS.contains(&name) => {
                 others.add(at, Problem::KerasCode { name: cut(text) });
             }
@@ -157,13 +153,25 @@ fn found(source: &dyn ReadAt, kept: usize) -> Result<(Vec<(u64, Problem)>, bool)
             "class_name" | "config" if !parent.is_empty() && !is_module(parent) => {
                 modules.add(at, Problem::KerasModule { module: cut(text) });
             }
-            "function" if OPERATIONS.iter().any(|part| text.contains(part)) => {
-                others.add(at, Problem::KerasCode { name: cut(text) });
+            "class_name" if !lines::has(KNOWN_CLASSES, name) => {
+                listed.add(at, Problem::KerasName { name: cut(text) })
+            }
+            "config" if !is_function(name) => listed.add(at, Problem::KerasName { name: cut(text) }),
+            "function" | "cls_symbol" => {
+                symbols::function(text).into_iter().for_each(|found| listed.add(at, found))
+            }
+            "method_name" | "attr_name" if !symbols::is_member(text) => {
+                listed.add(at, Problem::KerasName { name: cut(text) });
+            }
+            _ if PATHS.contains(&key) && !text.is_empty() => {
+                listed.add(at, Problem::PathSetting { key: key.to_owned() });
             }
             _ => {}
         }
     })?;
-    let wanted = [(others, true), (modules, has_class), (python, has_class && has_python)];
+    let is_model = has_class && has_config;
+    let wanted =
+        [(others, true), (modules, has_class), (python, has_class && has_python), (listed, is_model)];
     let mut found: Vec<_> = wanted
         .into_iter()
         .filter(|(_, is_wanted)| *is_wanted)
@@ -172,7 +180,12 @@ fn found(source: &dyn ReadAt, kept: usize) -> Result<(Vec<(u64, Problem)>, bool)
     found.sort_by_key(|(at, _)| *at);
     let mut all = Kept::new(kept);
     found.into_iter().for_each(|(at, problem)| all.add(at, problem));
-    Ok((all.sorted(), has_class && has_config))
+    Ok((all.sorted(), is_model))
+}
+
+/// A function as a configuration names it; where it has a configuration in a text of JSON instead, its keys are judged.
+fn is_function(name: &str) -> bool {
+    lines::has(KNOWN_FUNCTIONS, name) || lines::has(KNOWN_CLASSES, name) || name.is_empty()
 }
 
 /// Whether models are made of what is in that module of Keras, named from its package on.
@@ -223,22 +236,26 @@ mod tests {
         assert_eq!(found(1), [(1, module)]);
     }
 
+    fn codes(text: &[u8]) -> Vec<&'static str> {
+        settings(&text, 10).expect("in memory").iter().map(|(_, problem)| problem.code()).collect()
+    }
+
     #[test]
     fn code_is_found_whatever_is_around_it() {
-        let codes = |text: &[u8]| -> Vec<_> {
-            settings(&text, 10).expect("in memory").iter().map(|(_, problem)| problem.code()).collect()
-        };
         assert_eq!(codes(br#"{"class_name":"Dense","module":"keras.layers"}"#), [""; 0]);
         assert_eq!(codes(br#"\x00"class_name" : "\u004cambda""#), ["sc-keras-layer"]);
-        assert_eq!(codes(br#"{"module":"os","class_name":"function","config":"system"}"#), ["sc-keras-code"]);
+        assert_eq!(
+            codes(br#"{"module":"os","class_name":"function","config":"system"}"#),
+            ["sc-keras-code", "sc-keras-name"]
+        );
         assert_eq!(codes(br#"{"module":"mathutils","class_name":"f"}"#), ["sc-keras-module"]);
         assert_eq!(codes(br#"{"module":"keras_evil","class_name":"f"}"#), ["sc-keras-module"]);
         assert_eq!(
-            codes(br#"{"module":"keras.utils","class_name":"f","config":"get_file"}"#),
+            codes(br#"{"module":"keras.utils","class_name":"function","config":"get_file"}"#),
             ["sc-keras-module", "sc-keras-code"]
         );
         assert_eq!(
-            codes(br#"{"module":"keras.models","class_name":"f","config":"load_model"}"#),
+            codes(br#"{"module":"keras.models","class_name":"function","config":"load_model"}"#),
             ["sc-keras-code"]
         );
         for module in [
@@ -254,7 +271,7 @@ mod tests {
         }
         let file_utils =
             br#"{"module":"keras.src.utils.file_utils","class_name":"function","config":"makedirs"}"#;
-        assert_eq!(codes(file_utils), ["sc-keras-module"]);
+        assert_eq!(codes(file_utils), ["sc-keras-module", "sc-keras-name"]);
         for name in ["exec", "open", "getattr"] {
             let text = alloc::format!(r#"{{"module":"builtins","class_name":"function","config":"{name}"}}"#);
             assert_eq!(codes(text.as_bytes()), ["sc-keras-code"], "{name}");
@@ -276,8 +293,67 @@ mod tests {
         let long = alloc::format!(r#"{{"module":"{}","class_name":"f"}}"#, "m".repeat(300));
         let module = Problem::KerasModule { module: "m".repeat(200) };
         assert_eq!(scan(&long.as_bytes(), 10).expect("in memory"), [(1, module)]);
-        assert_eq!(codes(br#"{"function":"tf.io.read_file"}"#), ["sc-keras-code"]);
-        assert_eq!(codes(br#"{"function":"tf.math.add","config":"add","registered_name":"f"}"#), [""; 0]);
         assert_eq!(codes(b"{\0\"\0"), ["sc-unopened"]);
+    }
+
+    #[test]
+    fn classes_and_functions_are_those_of_the_lists() {
+        lines::tests::check(KNOWN_CLASSES, 670);
+        lines::tests::check(KNOWN_FUNCTIONS, 410);
+        for name in CLASSES {
+            assert!(!lines::has(KNOWN_CLASSES, name), "{name}");
+            let text = alloc::format!(r#"{{"class_name":"{name}"}}"#);
+            assert_eq!(codes(text.as_bytes()), ["sc-keras-layer"], "{name}");
+        }
+        for name in FUNCTIONS {
+            let text = alloc::format!(r#"{{"class_name":"function","config":"{name}"}}"#);
+            assert_eq!(codes(text.as_bytes()), ["sc-keras-code"], "{name}");
+        }
+        for (class, config, expected) in [
+            ("Dense", "{}", &[][..]),
+            ("function", "\"relu\"", &[]),
+            ("function", "\"Zeros\"", &[]),
+            ("function", "\"\"", &[]),
+            ("function", "\"my_loss\"", &["sc-keras-name"]),
+            ("MyLayer", "{}", &["sc-keras-name"]),
+            ("Custom>MyLayer", "{}", &["sc-keras-name"]),
+            ("Layer", "{}", &["sc-keras-name"]),
+            ("Wrapper", "{}", &["sc-keras-name"]),
+            ("DenseFeatures", "{}", &["sc-keras-name"]),
+        ] {
+            let text = alloc::format!(r#"{{"class_name":"{class}","config":{config}}}"#);
+            assert_eq!(codes(text.as_bytes()), expected, "{text}");
+            let text = alloc::format!(r#"{{"class_name":"{class}"}}"#);
+            assert_eq!(codes(text.as_bytes()), [""; 0], "without a configuration");
+        }
+    }
+
+    #[test]
+    fn names_of_symbols_and_paths_are_judged_in_models() {
+        let model = |rest: &str| alloc::format!(r#"{{"class_name":"Dense","config":{{{rest}}}}}"#);
+        for (rest, expected) in [
+            (r#""function":"math.add""#, &[][..]),
+            (r#""function":"io.read_file""#, &["sc-keras-code"]),
+            (r#""cls_symbol":"io.TFRecordWriter""#, &["sc-keras-code"]),
+            (r#""function":"my.function""#, &["sc-keras-name"]),
+            (r#""method_name":"to_tensor""#, &[]),
+            (r#""method_name":"__call__""#, &["sc-keras-name"]),
+            (r#""attr_name":"shape""#, &[]),
+            (r#""attr_name":"graph""#, &["sc-keras-name"]),
+        ] {
+            assert_eq!(codes(model(rest).as_bytes()), expected, "{rest}");
+        }
+        for key in PATHS {
+            for (value, expected) in [
+                ("\"/etc/passwd\"", &["sc-path-setting"][..]),
+                ("\"\"", &[]),
+                ("null", &[]),
+                ("[\"a\"]", &[]),
+            ] {
+                let rest = alloc::format!("\"{key}\":{value}");
+                assert_eq!(codes(model(&rest).as_bytes()), expected, "{rest}");
+                assert_eq!(codes(alloc::format!("{{{rest}}}").as_bytes()), [""; 0], "of no model");
+            }
+        }
     }
 }

@@ -14,7 +14,7 @@ use super::{Contradiction, FileReport, Format, Remark, named};
 use crate::numpy::{self, Data};
 use crate::problem::Problem;
 use crate::report::{Options, Origin};
-use crate::{graph, keras, settings};
+use crate::{graph, hdf5, keras, onnx, settings};
 
 /// A file, or a part of one that a loader may read like a file.
 #[derive(Clone, Copy)]
@@ -145,11 +145,13 @@ impl<'o> Files<'o> {
         let kept = self.options.kept;
         let mut found = settings::scan(source, start, name, kept)?;
         found.extend(named::scan(source, name)?);
-        if keras::is_hdf5(source)? {
+        if hdf5::is_hdf5(source)? {
+            found.extend(hdf5::scan(source, kept)?);
             found.extend(keras::scan(source, kept)?);
         }
         found.extend(graph::scan(source, kept)?);
         found.extend(graph::scan_lite(source, kept)?);
+        found.extend(onnx::scan(source, kept)?);
         for (offset, problem) in found {
             self.remark(path, offset, problem);
         }

@@ -215,7 +215,7 @@ fn what_two_scans_find_is_reported_once() {
     once.sort();
     once.dedup();
     assert_eq!(found.len(), once.len(), "{found:?}");
-    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(found.len(), 3, "{found:?}");
 }
 
 /// `tests/data/README.md`.
