@@ -1,9 +1,10 @@
 //! Classes and functions that configurations name for loaders to import and call.
 
+use alloc::format;
 use alloc::string::String;
 
-use crate::denied;
 use crate::problem::Problem;
+use crate::{denied, script};
 
 /// Packages whose classes configurations of models are made of.
 const PACKAGES: [&str; 4] = ["torch.nn.", "torch.optim.", "nemo.collections.", "lightning.pytorch."];
@@ -17,6 +18,17 @@ pub(crate) fn judge(target: &str) -> Option<Problem> {
         return None;
     }
     Some(named(target))
+}
+
+/// The value of `target` and `class_path`, which many programs have for something else: names with points alone, and no operators of exported
+/// graphs, which are judged where such a graph is.
+pub(crate) fn judge_path(target: &str) -> Option<Problem> {
+    let operator = target.strip_prefix("torch.ops.").and_then(|operator| operator.split_once('.'));
+    let is_operator = operator.is_some_and(|(namespace, rest)| {
+        let name = rest.split('.').next().unwrap_or_default();
+        namespace != "aten" || !script::is_suspicious(&format!("aten::{name}"))
+    });
+    if is_operator || !is_dotted(target) { None } else { judge(target) }
 }
 
 /// What names are that are on no list: what a loader of pickles must not reach is dangerous here, too.
@@ -71,6 +83,23 @@ mod tests {
         }
         let long = named(&"a".repeat(300));
         assert_eq!(long, Problem::ConfigTarget { name: "a".repeat(200) });
+    }
+
+    #[test]
+    fn words_and_operators_of_graphs_are_no_targets() {
+        for (target, code) in [
+            ("x86", ""),
+            ("a/b.c", ""),
+            ("torch.nn.Linear", ""),
+            ("torch.ops.aten.add.Tensor", ""),
+            ("torch.ops.other.add.default", ""),
+            ("torch.ops.aten.from_file.default", "sc-config-target"),
+            ("torch.ops.load_library", "sc-config-code"),
+            ("my_package.Model", "sc-config-target"),
+            ("os.system", "sc-config-code"),
+        ] {
+            assert_eq!(judge_path(target).map_or("", |problem| problem.code()), code, "{target}");
+        }
     }
 
     #[test]

@@ -165,8 +165,7 @@ fn judge_value(key: &str, value: &str) -> Option<Problem> {
         "_target_" => targets::judge(value),
         "loader_module" if value.starts_with("mlflow.") => None,
         "loader_module" => Some(Problem::CodeSetting { key: key.into() }),
-        _ if targets::is_dotted(value) => targets::judge(value),
-        _ => None,
+        _ => targets::judge_path(value),
     }
 }
 

@@ -227,7 +227,7 @@ impl<'n> Rules<'n> {
                 None
             }
             "_target_" => targets::judge(text),
-            "target" | "class_path" if targets::is_dotted(text) => targets::judge(text),
+            "target" | "class_path" => targets::judge_path(text),
             "handler" if self.name == "MANIFEST.json" && !HANDLERS.contains(&text) => self.code(&step.key),
             "requirementsFile" if self.name == "MANIFEST.json" => self.code(&step.key),
             _ => None,
