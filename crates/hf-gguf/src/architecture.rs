@@ -13,6 +13,7 @@ mod mpt;
 mod olmo;
 mod phi;
 mod qwen;
+pub(crate) mod rerank;
 mod stablelm;
 mod starcoder2;
 mod t5;

@@ -8,7 +8,7 @@ use gguf_core::GgufBuilder;
 use located_error::Subject;
 use tensor_dtype::Dtype;
 
-use crate::architecture::{Architecture, text_name};
+use crate::architecture::{Architecture, rerank, text_name};
 use crate::authorship::{AuthorshipOptions, authorship};
 use crate::config::{Config, MXFP4};
 use crate::error::{Error, ErrorKind};
@@ -124,6 +124,7 @@ impl Conversion {
         keys.append(tokenizer.keys);
         check_rows(&keys, &outputs)?;
         whole::check(architecture, &config, &keys, &outputs)?;
+        rerank::check(&config, texts, architecture.name, &outputs)?;
         let has_factors = outputs.iter().any(|output| output.name.starts_with("rope_f"));
         let scaling = keys.get(&format!("{}.rope.scaling.type", architecture.name));
         let scaling = if has_factors || scaling.is_some() { None } else { rope.left_out() };

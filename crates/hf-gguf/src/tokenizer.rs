@@ -141,6 +141,16 @@ impl Tokenizer {
     }
 }
 
+/// The id of a token of a tokenizer with merges, if it has one.
+///
+/// # Errors
+///
+/// Those of [`Tokenizer::from_texts`].
+pub(crate) fn token_id(texts: &Texts, config: &Config, token: &str) -> Result<Option<u32>, Error> {
+    let file = texts.get(file::FILE).map(TokenizerFile::from_bytes).transpose()?;
+    Ok(Base::new(texts, file.as_ref(), config)?.id(token))
+}
+
 impl Sources<'_> {
     fn has(&self, file: &str) -> bool {
         self.texts.get(file).is_some()

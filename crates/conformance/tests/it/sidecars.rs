@@ -55,8 +55,9 @@ fn every_file_has_a_sidecar_and_every_sidecar_a_file() {
     for file in files(&root, "") {
         let is_text = file.ends_with("README.md") || file.ends_with(".py");
         // Keys, models and signatures of other programs, which `signatures/README.md` describes.
-        // Model folders and adapters, which `hf/README.md` and `hf-lora/README.md` describe.
+        // Model folders and adapters, which `hf/README.md`, `hf-rerank/README.md` and `hf-lora/README.md` describe.
         let is_material = file.starts_with("hf/")
+            || file.starts_with("hf-rerank/")
             || file.starts_with("hf-lora/")
             || file.starts_with("signatures/") && !file.starts_with("signatures/refused/");
         if is_text || is_material || SHARED.iter().any(|shared| file.starts_with(shared)) {

@@ -1,6 +1,6 @@
 //! Qwen 2 and 3, with and without experts.
 
-use super::{Architecture, DECODER, GATED, HEAD_NORMS, Name};
+use super::{Architecture, DECODER, GATED, HEAD_NORMS, Name, rerank};
 use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::parameters::Entry;
@@ -27,7 +27,9 @@ pub(super) const QWEN2: Architecture = Architecture {
 pub(super) const QWEN3: Architecture = Architecture {
     name: "qwen3",
     classes: &["Qwen3ForCausalLM", "Qwen3Model"],
+    entries: &[Entry::Common, Entry::With(super::bert::pooling), Entry::With(rerank::keys)],
     names: &[DECODER, GATED, HEAD_NORMS],
+    change: rerank::change,
     restore: Some(Restore {
         model: |_| Ok(("Qwen3ForCausalLM", "qwen3")),
         config: |stored, config| {

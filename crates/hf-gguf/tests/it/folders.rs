@@ -1,6 +1,7 @@
 //! Folders of every architecture, against the files of the reference implementation.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use hf_gguf::{Conversion, Key, Options, OutputType, Target, Value};
 use serde_json::{Value as Json, json};
@@ -9,18 +10,24 @@ use sha2::{Digest, Sha256};
 use crate::folder::{Folder, vectors};
 
 /// What the reference implementation made of a folder.
-fn expected(name: &str) -> Json {
-    let file = fs::read(vectors().join(format!("expected/{name}.json"))).unwrap();
+fn expected(folder: &Path) -> Json {
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    let file = fs::read(folder.with_file_name(format!("expected/{name}.json"))).unwrap();
     serde_json::from_slice(&file).unwrap()
 }
 
-fn names() -> Vec<String> {
-    let entries = fs::read_dir(vectors().join("expected")).unwrap();
-    let name = |entry: fs::DirEntry| Some(entry.file_name().to_str()?.strip_suffix(".json")?.to_owned());
-    let mut names: Vec<String> = entries.filter_map(|entry| name(entry.unwrap())).collect();
-    names.sort();
-    assert_eq!(names.len(), 29);
-    names
+/// The folders of all vectors: those of every architecture, and rerankers.
+fn folders() -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for (root, count) in [(vectors(), 29), (vectors().with_file_name("hf-rerank"), 2)] {
+        let entries = fs::read_dir(root.join("expected")).unwrap();
+        let name = |entry: fs::DirEntry| Some(entry.file_name().to_str()?.strip_suffix(".json")?.to_owned());
+        let mut names: Vec<String> = entries.filter_map(|entry| name(entry.unwrap())).collect();
+        names.sort();
+        assert_eq!(names.len(), count);
+        folders.extend(names.iter().map(|name| root.join(name)));
+    }
+    folders
 }
 
 fn sha256(bytes: &[u8]) -> String {
@@ -39,9 +46,10 @@ fn options(expected: &Json, output_type: &str) -> Options {
 
 #[test]
 fn the_file_of_every_folder_is_that_of_the_reference_in_every_type() {
-    for name in names() {
-        let expected = expected(&name);
-        let folder = Folder::open(&vectors().join(&name));
+    for path in folders() {
+        let expected = expected(&path);
+        let folder = Folder::open(&path);
+        let name = path.display();
         for output_type in expected["outputs"].as_object().unwrap().keys() {
             let conversion = folder
                 .convert(&options(&expected, output_type))
@@ -116,9 +124,10 @@ fn keys(conversion: &Conversion) -> Vec<Json> {
 
 #[test]
 fn every_key_of_every_folder_is_that_of_the_reference() {
-    for name in names() {
-        let expected = expected(&name);
-        let folder = Folder::open(&vectors().join(&name));
+    for path in folders() {
+        let expected = expected(&path);
+        let folder = Folder::open(&path);
+        let name = path.display();
         let conversion =
             folder.convert(&options(&expected, "f32")).unwrap_or_else(|error| panic!("{name}: {error}"));
         let wanted = expected["keys"].as_array().unwrap();
