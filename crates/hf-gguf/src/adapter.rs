@@ -34,6 +34,13 @@ const ENDS: [(&str, Half, bool); 4] = [
     (".lora_embedding_A", Half::A, true),
     (".lora_embedding_B", Half::B, true),
 ];
+/// The same with the name that PEFT gives the only adapter of a model in memory: programs that save the state of the model keep it.
+const DEFAULT_ENDS: [(&str, Half, bool); 4] = [
+    (".lora_A.default.weight", Half::A, false),
+    (".lora_B.default.weight", Half::B, false),
+    (".lora_embedding_A.default", Half::A, true),
+    (".lora_embedding_B.default", Half::B, true),
+];
 /// Ways of choosing first values that change the matrices of the model as well.
 const OTHER_BASES: [&str; 4] = ["pissa", "olora", "corda", "lora_ga"];
 /// Most tokens that invoke an adapter.
@@ -55,6 +62,8 @@ struct Tensors {
     halves: BTreeMap<String, Halves>,
     /// Whether parts that see or hear are left out.
     has_others: bool,
+    /// Whether names of factors have that of the adapter in them.
+    has_default: bool,
 }
 
 /// The factors of a change that were found.
@@ -97,6 +106,7 @@ impl Conversion {
         let inputs = Inputs::new(&sources, |name| Some(name.into()))?.into_list();
         let tensors = Tensors::new(&inputs, architecture)?;
         let (norms, has_others) = (tensors.norms.clone(), tensors.has_others);
+        let note = tensors.has_default.then_some("names of factors have `.default` in them");
         let pairs = tensors.pairs(&inputs)?;
         let alpha = settings.scaled_alpha(&pairs)?;
         let output_type = match options.target {
@@ -124,10 +134,10 @@ impl Conversion {
         keys.set("general.quantization_version", BLOCKS_VERSION);
         let mut remarks = Vec::new();
         if !norms.is_empty() {
-            remarks.push("the adapter changes norms, which llama.cpp does not apply");
+            remarks.push("the adapter changes norms, which llama.cpp does not apply".into());
         }
         if has_others {
-            remarks.push("what the adapter changes of parts that see or hear is left out");
+            remarks.push("what the adapter changes of parts that see or hear is left out".into());
         }
         Ok(Self {
             keys,
@@ -136,7 +146,7 @@ impl Conversion {
             sources: ordered.iter().map(|(part, idx, _)| (*part, *idx)).collect(),
             output_type,
             parameters,
-            notes: Vec::new(),
+            notes: note.into_iter().collect(),
             remarks,
         })
     }
@@ -222,7 +232,14 @@ impl Tensors {
         for (idx, (name, input)) in inputs.iter().enumerate() {
             let of_tensor = |kind: ErrorKind| Error::from(kind).of(Subject::tensor(name));
             let mut base = name.replace(PREFIX, "");
-            let half = ENDS.iter().find(|(end, _, _)| base.ends_with(end));
+            let find = |ends: &'static [(&'static str, Half, bool)]| {
+                ends.iter().find(|(end, _, _)| name.ends_with(end))
+            };
+            let half = find(&ENDS).or_else(|| {
+                let half = find(&DEFAULT_ENDS);
+                tensors.has_default |= half.is_some();
+                half
+            });
             if let Some((end, _, _)) = half {
                 base.truncate(base.len() - end.len());
                 base.push_str(".weight");

@@ -12,6 +12,12 @@ use crate::texts::Texts;
 
 /// The method of quantization whose blocks are kept.
 pub(crate) const MXFP4: &str = "mxfp4";
+/// The method whose settings have another name than those of the others.
+pub(crate) const MLX: &str = "MLX";
+/// What numbers of configurations are: infinite ones are not computed with.
+pub(crate) const NUMBER: &str = "a number";
+pub(crate) const FINITE: &str = "a finite number";
+pub(crate) const FINITE_F32: &str = "a number within the range of 32 bits";
 /// Name of the file.
 const FILE: &str = "config.json";
 /// Names under which models of several parts keep the configuration of the language model.
@@ -71,6 +77,18 @@ impl Config {
         self.get("quantization_config")?.get("quant_method")?.as_str()
     }
 
+    /// The method by which the tensors are quantized, also where it is not named: MLX has settings of its own, and old files of
+    /// bitsandbytes have flags.
+    pub(crate) fn quantization(&self) -> Option<&str> {
+        if self.get("quantization").is_some() {
+            return Some(MLX);
+        }
+        let settings = self.get("quantization_config")?;
+        let is_set = |name| settings.get(name).and_then(Json::as_bool) == Some(true);
+        let by_flag = || (is_set("load_in_4bit") || is_set("load_in_8bit")).then_some("bitsandbytes");
+        self.quantization_method().or_else(by_flag)
+    }
+
     /// The value under this name; `None` if there is none or it is null.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Json> {
@@ -104,19 +122,21 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ConfigValue`] if it is no number.
+    /// [`ErrorKind::ConfigValue`] if it is not a finite number of 32 bits.
     pub fn f32(&self, names: &[&str]) -> Result<Option<f32>, Error> {
-        Ok(self.f64(names)?.map(|number| number as f32))
+        let Some(number) = self.f64(names)?.map(|number| number as f32) else { return Ok(None) };
+        if number.is_finite() { Ok(Some(number)) } else { Err(self.unexpected(names, FINITE_F32)) }
     }
 
     /// A number, as a float of 64 bits.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ConfigValue`] if it is no number.
+    /// [`ErrorKind::ConfigValue`] if it is not a finite number.
     pub fn f64(&self, names: &[&str]) -> Result<Option<f64>, Error> {
         let Some(value) = self.find(names) else { return Ok(None) };
-        value.as_f64().map(Some).ok_or_else(|| self.unexpected(names, "a number"))
+        let number = value.as_f64().ok_or_else(|| self.unexpected(names, NUMBER))?;
+        if number.is_finite() { Ok(Some(number)) } else { Err(self.unexpected(names, FINITE)) }
     }
 
     /// A truth value.

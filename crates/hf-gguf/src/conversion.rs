@@ -10,14 +10,16 @@ use tensor_dtype::Dtype;
 
 use crate::architecture::{Architecture, rerank, text_name};
 use crate::authorship::{AuthorshipOptions, authorship};
-use crate::config::{Config, MXFP4};
+use crate::config::{Config, MLX, MXFP4};
 use crate::error::{Error, ErrorKind};
 use crate::keys::{Keys, Value};
+use crate::lost;
 use crate::parameters::{LAYERS, Parameters};
 use crate::rope::Rope;
 use crate::tensors::build::{Builder, Built};
 use crate::tensors::input::{Input, Inputs, Values};
 use crate::tensors::output::{Output, OutputType, ParameterCount};
+use crate::tensors::scales::{is_plain, passed_over};
 use crate::tensors::{Parts, SourceTensor};
 use crate::texts::Texts;
 use crate::tokenizer::{self, Tokenizer};
@@ -65,7 +67,7 @@ pub struct Conversion {
     pub(crate) parameters: ParameterCount,
     pub(crate) notes: Vec<&'static str>,
     /// What is left out of a model or an adapter, or is not applied.
-    pub(crate) remarks: Vec<&'static str>,
+    pub(crate) remarks: Vec<String>,
 }
 
 impl Conversion {
@@ -82,18 +84,23 @@ impl Conversion {
         options: &Options,
     ) -> Result<Self, Error> {
         let mut config = Config::from_texts(texts)?;
-        if config.get("quantization").is_some() {
-            return Err(ErrorKind::Quantization { method: "MLX".into() }.into());
-        }
         let architecture = Architecture::of_class(config.class()?)?;
         let note = (architecture.prepare)(&mut config)?;
         let rope = Rope::new(&config);
         let ordered = parts.order(tables)?;
         let tensors: Vec<&SourceTensor> = ordered.iter().map(|(_, _, tensor)| *tensor).collect();
+        let passed_over = config.quantization().filter(|_| is_plain(&tensors)).map(passed_over);
+        if passed_over.is_none() && config.quantization() == Some(MLX) {
+            // Its codes have types that are not read.
+            return Err(ErrorKind::Quantization { method: MLX.into() }.into());
+        }
         let mut inputs =
             Inputs::new(&tensors, |name| (architecture.rename)(name).and_then(|name| text_name(&name)))?;
         let guess = guessed(inputs.iter().map(|(_, input)| input));
-        inputs.dequantize(&config)?;
+        let of_quantization = match passed_over {
+            Some(remark) => Some(remark),
+            None => inputs.dequantize(&config)?,
+        };
         let inputs = inputs.into_list();
         let output_type = match options.target {
             Target::Type(own) => own,
@@ -129,7 +136,11 @@ impl Conversion {
         let scaling = keys.get(&format!("{}.rope.scaling.type", architecture.name));
         let scaling = if has_factors || scaling.is_some() { None } else { rope.left_out() };
         let template = tokenizer::left_out(texts).filter(|_| keys.get("tokenizer.chat_template").is_none());
-        let remarks = scaling.into_iter().chain(template).collect();
+        let mut remarks: Vec<String> = scaling.into_iter().chain(template).map(String::from).collect();
+        remarks.extend(of_quantization);
+        remarks.extend(tokenizer.remarks);
+        remarks.extend(lost::window(&config, &keys, architecture.name));
+        remarks.extend(lost::head(&config, &outputs).map(String::from));
         Ok(Self {
             keys,
             outputs,
@@ -186,7 +197,7 @@ impl Conversion {
 
     /// What is left out of a model or an adapter, or is not applied by programs that load it.
     #[must_use]
-    pub fn remarks(&self) -> &[&'static str] {
+    pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
 
@@ -233,8 +244,8 @@ fn check_rows(keys: &Keys, outputs: &[Output]) -> Result<(), Error> {
     let embedding = outputs.iter().find(|output| output.name == NAME);
     match embedding.map(|output| output.shape.as_slice()) {
         Some(shape @ [rows, ..]) if *rows != tokens.len() as u64 => {
-            let expected = format!("a row of the embedding for each of {} tokens", tokens.len()).into();
-            let kind = ErrorKind::TensorShape { expected, found: format!("{shape:?}").into() };
+            let found = format!("{shape:?}").into();
+            let kind = ErrorKind::TokenRows { tokens: tokens.len() as u64, found };
             Err(Error::from(kind).of(Subject::tensor(NAME)))
         }
         _ => Ok(()),

@@ -19,7 +19,7 @@ const CONFIG: &str =
     "compare config.json with the one that the publisher of the model has, and fetch it again";
 const TOKENIZER: &str = "fetch all files of the tokenizer again, from one revision of the model";
 
-const MERGE: &str = "merge the adapter into its model with the program that trained it (in PEFT `merge_and_unload`), and convert the result";
+const MERGE: &str = "merge the adapter into its model with the program that trained it (`merge_and_unload` of PEFT, `mlx_lm.fuse` of MLX), and convert the result";
 
 located_error::errors! {
     /// Why a folder is not converted. The offset is that of a byte in the file that the message names.
@@ -35,7 +35,7 @@ located_error::errors! {
             file: Box<str>,
         } = "hg-missing-file" (Usage),
             "the folder has no {file}"
-            => "fetch the whole folder again, with its configuration and tokenizer";
+            => "fetch the whole folder again; a tokenizer.model that a merge or a fine-tune did not write is copied from the folder of the base model";
         /// A file of the folder is not UTF-8.
         NotUtf8 {
             /// Its name.
@@ -145,7 +145,8 @@ located_error::errors! {
         TooManyElements = "hg-elements" (Invalid),
             "the tensor has more than 2^48 elements"
             => FETCH;
-        /// The tensors are quantized by a method that is not decoded here.
+        /// The tensors are quantized by a method that is not decoded here. Decoded are `fp8`, `gptq` of 2, 4 and 8 bits, `compressed-tensors` in
+        /// the formats `float-quantized`, `int-quantized`, `naive-quantized` and `pack-quantized`, and `mxfp4` of GPT-OSS.
         Quantization {
             /// The method.
             method: Box<str>,
@@ -156,6 +157,25 @@ located_error::errors! {
         QuantizedShape = "hg-quantized-shape" (Invalid),
             "codes, scales and zero points of a quantized tensor do not fit each other"
             => FETCH;
+        /// The tensor is of a layer that the configuration does not count: the model was extended, or merged of several, and its
+        /// configuration is that of another.
+        LayerBeyond {
+            /// The layer, from 0.
+            layer: u64,
+            /// The number of layers.
+            count: u64,
+        } = "hg-layer" (Unsupported),
+            "config.json counts {count} layers, and the tensor is of layer {layer}, counted from 0"
+            => "set num_hidden_layers of config.json to the number of layers that the files have; or fetch the folder again";
+        /// The name of the tensor begins with what a program for training puts before the names of a model that it wraps.
+        Prefix {
+            /// The prefix.
+            prefix: &'static str,
+            /// The program.
+            program: &'static str,
+        } = "hg-prefix" (Unsupported),
+            "the name begins with {prefix}, which {program} puts before the names of a model that it wraps"
+            => "remove the prefix: `apr convert FOLDER NEW/model.safetensors --rename 'PREFIX*=*'`, and copy the other files of FOLDER to NEW";
         /// The architecture has no tensor of this name.
         UnknownTensor = "hg-tensor-name" (Unsupported),
             "the architecture has no tensor of this name"
@@ -198,6 +218,15 @@ located_error::errors! {
         } = "hg-tensor-shape" (Invalid),
             "expected {expected}, found {found}"
             => "config.json and the tensors are of different models: fetch the folder again";
+        /// The tokenizer has another number of tokens than the embedding has rows: a token without a row has no vector.
+        TokenRows {
+            /// The tokens.
+            tokens: u64,
+            /// The shape of the embedding.
+            found: Box<str>,
+        } = "hg-token-rows" (Invalid),
+            "expected a row of the embedding for each of {tokens} tokens, found {found}"
+            => "after tokens were added, save the model again after `model.resize_token_embeddings(len(tokenizer))`, or take tokenizer and vocab_size of the base model";
         /// An expert, or a head, has a number that the configuration does not allow.
         ExpertNumber {
             /// The number.
@@ -269,7 +298,7 @@ located_error::errors! {
             n_tokens: u64,
         } = "hg-token-id" (Invalid),
             "{}: {} has the id {}, the model has {} tokens", file, Token(token), id, n_tokens
-            => "tokens that were added after training need rows in the embedding and a vocab_size that counts them: fetch the tokenizer and the configuration of one revision";
+            => "after tokens were added, save the model again after `model.resize_token_embeddings(len(tokenizer))`, which sets vocab_size too; or take the tokenizer of the base model";
         /// Two tokens have one id, or one token is named twice: which one counts would depend on the reader.
         TokenTwice {
             /// The file.

@@ -32,6 +32,7 @@ mod architecture;
 mod tensors;
 mod produce;
 mod whole;
+mod lost;
 mod conversion;
 mod adapter;
 mod split;

@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use crate::config::{Config, missing};
+use crate::config::{Config, FINITE, FINITE_F32, NUMBER, missing};
 use crate::error::{Error, ErrorKind};
 use crate::json::Json;
 use crate::keys::{Keys, Value};
@@ -31,7 +31,8 @@ pub(crate) const FEED_FORWARD: &[&str] = &[
     "hidden_dim",
 ];
 const EXPERTS_USED: &[&str] = &["num_experts_per_tok", "num_experts_per_token", "top_k_experts"];
-const SCORES: &[&str] = &[
+/// Names of the function that chooses experts.
+pub(crate) const SCORES: &[&str] = &[
     "score_function",
     "scoring_func",
     "score_func",
@@ -262,12 +263,14 @@ fn rope(parameters: &mut Parameters<'_>) -> Result<(), Error> {
 
 /// A float of 64 bits.
 pub(crate) fn number_f64(value: &Json, name: &str) -> Result<f64, Error> {
-    value.as_f64().ok_or_else(|| unexpected(value, name, "a number"))
+    let number = value.as_f64().ok_or_else(|| unexpected(value, name, NUMBER))?;
+    if number.is_finite() { Ok(number) } else { Err(unexpected(value, name, FINITE)) }
 }
 
 /// A number, rounded to the nearest float of 32 bits.
 pub(crate) fn number_f32(value: &Json, name: &str) -> Result<f32, Error> {
-    number_f64(value, name).map(|number| number as f32)
+    let number = number_f64(value, name)? as f32;
+    if number.is_finite() { Ok(number) } else { Err(unexpected(value, name, FINITE_F32)) }
 }
 
 /// A number of 32 bits.

@@ -2,9 +2,10 @@
 
 use alloc::vec::Vec;
 
-use crate::config::{Config, missing};
+use crate::config::Config;
 use crate::error::{Error, ErrorKind};
 use crate::json::{Json, Object};
+use crate::parameters::number_f32;
 use crate::restore::{Stored, float, int, text};
 
 /// Names of the base of all layers, and of those with a sliding window, outside of the parameters.
@@ -136,9 +137,7 @@ impl Rope {
     /// If one of them is no number.
     pub(crate) fn factors(&self, name: &str) -> Result<Option<Vec<f32>>, Error> {
         let Some(Json::Array(items)) = self.get(name) else { return Ok(None) };
-        let factors: Option<Vec<f32>> =
-            items.iter().map(|item| item.as_f64().map(|factor| factor as f32)).collect();
-        factors.map(Some).ok_or_else(|| missing(&[name]))
+        items.iter().map(|item| number_f32(item, name)).collect::<Result<_, _>>().map(Some)
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod input;
 mod leftover;
 pub(crate) mod output;
 pub(crate) mod pair;
+pub(crate) mod scales;
 pub(crate) mod view;
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -109,11 +110,17 @@ impl Parts {
     ///
     /// # Errors
     ///
-    /// Those of [`find`](Self::find), with [`ErrorKind::MissingFile`] in place of [`ErrorKind::NoTensors`].
+    /// Those of [`find`](Self::find), with [`ErrorKind::MissingFile`] in place of [`ErrorKind::NoTensors`]; [`ErrorKind::Adapter`] for an
+    /// adapter of MLX.
     pub fn find_adapter<'f>(texts: &Texts, files: impl IntoIterator<Item = &'f str>) -> Result<Self, Error> {
         const FILES: &str = "adapter_model.safetensors or adapter_model.bin";
-        let missing = || ErrorKind::MissingFile { file: FILES.into() }.into();
-        Self::of(Whole::Adapter, texts, files)?.ok_or_else(missing)
+        const MLX: &str = "adapters.safetensors";
+        let files: BTreeSet<&str> = files.into_iter().collect();
+        let is_of_mlx = files.contains(MLX);
+        Self::of(Whole::Adapter, texts, files)?.ok_or_else(|| match is_of_mlx {
+            true => ErrorKind::Adapter { what: "an adapter of MLX (adapters.safetensors)" }.into(),
+            false => ErrorKind::MissingFile { file: FILES.into() }.into(),
+        })
     }
 
     /// `None` if there are no files.

@@ -18,6 +18,7 @@ mod tekken;
 mod unigram;
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use self::base::{Base, Tokens};
 use self::file::TokenizerFile;
@@ -52,6 +53,8 @@ pub struct Tokenizer {
     /// Tokens that the tokenizer itself has, without those that only fill the vocabulary up to the size of the embedding; of
     /// SentencePiece models, with them.
     pub n_tokens: usize,
+    /// What is left out.
+    pub remarks: Vec<String>,
 }
 
 /// Which files make the tokenizer of an architecture.
@@ -173,14 +176,14 @@ impl Sources<'_> {
             SPACE_PREFIX,
             object(self.texts, CONFIG)?.get("add_prefix_space").and_then(Json::as_bool),
         );
-        let own = if self.has("tokenizer.model") {
+        let mut own = if self.has("tokenizer.model") {
             self.sentencepiece()?
         } else if let Some(file) = self.file.as_ref().filter(|file| byte_fallback::is(file)) {
             self.byte_fallback(file)?
         } else {
             self.byte_level()?
         };
-        keys.append(own.keys);
+        keys.append(core::mem::take(&mut own.keys));
         match self.config.u32(&["vocab_size"])? {
             // Code Llama.
             Some(32_016) => {
@@ -191,7 +194,7 @@ impl Sources<'_> {
             Some(49_152) => keys.set(ADD_BOS, false),
             _ => {}
         }
-        Ok(Tokenizer { keys, n_tokens: own.n_tokens })
+        Ok(Tokenizer { keys, ..own })
     }
 
     fn gemma(&self) -> Result<Tokenizer, Error> {
@@ -227,7 +230,7 @@ impl Sources<'_> {
         keys.set(TYPES, types);
         keys.set(MERGES, Base::merges(self.texts, self.file.as_ref())?);
         self.specials(KINDS, None)?.set_keys(&mut keys);
-        Ok(Tokenizer { keys, n_tokens })
+        Ok(Tokenizer { keys, n_tokens, remarks: Vec::new() })
     }
 
     fn roberta(&self) -> Result<Tokenizer, Error> {
@@ -254,10 +257,10 @@ impl Sources<'_> {
         keys.set(TYPE_COUNT, self.type_count()?);
         keys.set(MODEL, "bert");
         keys.set(PRE, pre);
-        keys.set(TOKENS, texts.into_iter().zip(&types).map(rewritten).collect::<alloc::vec::Vec<_>>());
+        keys.set(TOKENS, texts.into_iter().zip(&types).map(rewritten).collect::<Vec<_>>());
         keys.set(TYPES, types);
         self.specials(KINDS, Some(n_tokens))?.set_keys(&mut keys);
-        Ok(Tokenizer { keys, n_tokens: base.len() })
+        Ok(Tokenizer { keys, n_tokens: base.len(), remarks: Vec::new() })
     }
 
     fn type_count(&self) -> Result<u32, Error> {

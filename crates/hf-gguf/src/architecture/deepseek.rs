@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::{Architecture, DECODER, GATED, NORM, Name, OUTER};
 use crate::error::Error;
 use crate::json::{Json, Object};
-use crate::parameters::{Entry, LAYERS, Parameters, number_f64};
+use crate::parameters::{Entry, LAYERS, Parameters, SCORES, number_f64};
 use crate::restore::{FolderTensor, Restore, Stored, float, int, text};
 use crate::tensors::build::{Builder, Change, Experts, Incoming};
 
@@ -18,6 +18,13 @@ pub(super) const DEEPSEEK2: Architecture = Architecture {
     names: &[DECODER, GATED, NAMES],
     needed: &[OUTER, NORM, NEEDED],
     experts: Some(Experts { count: &["n_routed_experts"], ..super::qwen::EXPERTS }),
+    prepare: |config| {
+        // Folders that transformers 4.57 saved do not name the function of this class, which is always the same.
+        if config.class()? == "DeepseekV3ForCausalLM" && config.find(SCORES).is_none() {
+            config.set("scoring_func", text("sigmoid"));
+        }
+        Ok(None)
+    },
     change: split_keys_and_values,
     restore: Some(Restore {
         model: |stored| {

@@ -53,11 +53,7 @@ pub(super) fn config(
     let mut inverse = Inverse { stored, config, defaults, constants: constants.collect() };
     inverse.add_all(architecture.entries)?;
     let Inverse { mut config, .. } = inverse;
-    let n_tokens = match stored.u32("vocab_size")? {
-        Some(n_tokens) => i64::from(n_tokens),
-        None => i64::try_from(stored.tokens().len()).unwrap_or(i64::MAX),
-    };
-    config.set("vocab_size", int(n_tokens));
+    config.set("vocab_size", int(stored.n_tokens()?));
     let has_head = ["ForCausalLM", "LMHeadModel", "ForConditionalGeneration"];
     if has_head.iter().any(|end| class.ends_with(end)) {
         config.set("tie_word_embeddings", Json::Bool(!stored.has("output.weight")));
@@ -104,6 +100,8 @@ impl Inverse<'_> {
                     }
                 }
             }
+            // Files of 2023 do not have it.
+            Entry::U32("vocab_size", names) => self.set(names, Some(int(stored.n_tokens()?))),
             Entry::U32(key, names) => {
                 let value = integer(key)?;
                 self.set(names, Some(value.ok_or_else(|| stored.missing(key))?));
@@ -172,6 +170,12 @@ pub(super) fn pooling(stored: &Stored<'_>, texts: &mut Texts) -> Result<(), Erro
 }
 
 impl Stored<'_> {
+    /// The number of tokens: as the key says, else those of the tokenizer.
+    fn n_tokens(&self) -> Result<i64, Error> {
+        let n_tokens = self.u32("vocab_size")?.map(i64::from);
+        Ok(n_tokens.unwrap_or_else(|| i64::try_from(self.tokens().len()).unwrap_or(i64::MAX)))
+    }
+
     /// Whether the first layer has a tensor of this name.
     pub(crate) fn layer_has(&self, name: &str) -> bool {
         self.has(&format!("blk.0.{name}"))

@@ -10,7 +10,7 @@ use located_error::Subject;
 use tensor_dtype::Dtype;
 
 use super::input::Input;
-use super::leftover::leftover;
+use super::leftover::{leftover, wrapped};
 use super::output::{Content, Output, OutputType, Shift};
 use super::pair::{Factor, Pair, factors};
 use super::view::View;
@@ -328,16 +328,36 @@ impl<'m> Builder<'m> {
     /// The name of a tensor in GGUF files of the architecture.
     fn new_name(&self, name: &str) -> Result<String, Error> {
         let found = self.architecture.gguf_name(name, self.n_layers);
-        found.ok_or_else(|| match leftover(name) {
-            Some(program) => ErrorKind::Leftover { program }.into(),
-            None => ErrorKind::UnknownTensor.into(),
-        })
+        found.ok_or_else(|| self.unknown(name))
+    }
+
+    /// Why the architecture has no tensor of this name.
+    fn unknown(&self, name: &str) -> Error {
+        let is_known = |name: &str| self.architecture.gguf_name(name, u64::MAX).is_some();
+        let kind = match (leftover(name), wrapped(name), first_number(name)) {
+            (Some(program), ..) => ErrorKind::Leftover { program },
+            (_, Some((prefix, program, rest)), _) if is_known(rest) => ErrorKind::Prefix { prefix, program },
+            (.., Some(layer)) if is_known(name) => self.beyond(layer),
+            _ => ErrorKind::UnknownTensor,
+        };
+        kind.into()
+    }
+
+    /// Of a layer that the configuration does not count.
+    const fn beyond(&self, layer: u64) -> ErrorKind {
+        ErrorKind::LayerBeyond { layer, count: self.n_layers }
+    }
+
+    /// The layer of a tensor.
+    fn layer(&self, layer: Option<u64>) -> Result<u64, Error> {
+        let layer = layer.ok_or(ErrorKind::UnknownTensor)?;
+        if layer < self.n_layers { Ok(layer) } else { Err(self.beyond(layer).into()) }
     }
 
     /// A tensor of one expert: all of a layer are stacked when the last of them has come.
     fn collect_expert(&mut self, experts: Experts, incoming: &Incoming) -> Result<(), Error> {
         let unknown = || Error::from(ErrorKind::UnknownTensor);
-        let layer = incoming.layer.filter(|layer| *layer < self.n_layers).ok_or_else(unknown)?;
+        let layer = self.layer(incoming.layer)?;
         let (_, rest) = incoming.name.split_once(experts.infix).ok_or_else(unknown)?;
         let (expert, part) = rest.split_once('.').ok_or_else(unknown)?;
         let expert: u64 = expert.parse().map_err(|_| unknown())?;
@@ -369,7 +389,7 @@ impl<'m> Builder<'m> {
         number: u64,
         count: u64,
     ) -> Result<(), Error> {
-        let layer = incoming.layer.filter(|layer| *layer < self.n_layers).ok_or(ErrorKind::UnknownTensor)?;
+        let layer = self.layer(incoming.layer)?;
         if number >= count {
             return Err(ErrorKind::ExpertNumber { number, count }.into());
         }
@@ -389,7 +409,7 @@ impl<'m> Builder<'m> {
         part: &'static str,
         view: View,
     ) -> Result<Option<View>, Error> {
-        let layer = layer.filter(|layer| *layer < self.n_layers).ok_or(ErrorKind::UnknownTensor)?;
+        let layer = self.layer(layer)?;
         let key = (layer, kind, part);
         let found = self.waiting.remove(&key);
         if found.is_none() {

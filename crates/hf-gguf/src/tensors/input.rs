@@ -9,6 +9,7 @@ use tensor_dtype::Dtype;
 
 use super::SourceTensor;
 use super::leftover::leftover;
+use super::scales::{refuse_unscaled, unscaled};
 use crate::config::{Config, MXFP4};
 use crate::error::{Error, ErrorKind};
 use crate::json::Json;
@@ -196,28 +197,28 @@ impl Inputs {
         }
     }
 
-    /// Replaces quantized tensors by what they are dequantized to, by the `quantization_config`.
+    /// Replaces quantized tensors by what they are dequantized to, by the `quantization_config`. Returns a remark on what may be wrong.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Quantization`] for methods that are not known; [`ErrorKind::MissingTensor`] and [`ErrorKind::QuantizedShape`] for
     /// tensors that do not belong together.
-    pub(crate) fn dequantize(&mut self, config: &Config) -> Result<(), Error> {
-        let Some(settings) = config.get("quantization_config") else { return self.refuse_leftovers() };
-        // Old files of bitsandbytes do not name it.
-        let is_set = |name| settings.get(name).and_then(Json::as_bool) == Some(true);
-        match config.quantization_method() {
-            None if is_set("load_in_4bit") || is_set("load_in_8bit") => {
-                Err(ErrorKind::Quantization { method: "bitsandbytes".into() }.into())
-            }
-            None => self.refuse_leftovers(),
-            Some("fp8") => self.fp8(settings),
-            Some("gptq") => self.gptq(settings),
-            Some("compressed-tensors") => self.compressed(settings),
+    pub(crate) fn dequantize(&mut self, config: &Config) -> Result<Option<String>, Error> {
+        let Some(method) = config.quantization() else {
+            self.refuse_leftovers()?;
+            return Ok(unscaled(self.iter()));
+        };
+        let settings = config.get("quantization_config").unwrap_or(&Json::Null);
+        match method {
+            "fp8" => self.fp8(settings)?,
+            "gptq" => self.gptq(settings)?,
+            "compressed-tensors" => self.compressed(settings)?,
             // By the one architecture that has it.
-            Some(MXFP4) if config.class().is_ok_and(|class| class == "GptOssForCausalLM") => self.mxfp4(),
-            Some(method) => Err(ErrorKind::Quantization { method: cut(method, MAX_METHOD).into() }.into()),
+            MXFP4 if config.class().is_ok_and(|class| class == "GptOssForCausalLM") => self.mxfp4()?,
+            _ => return Err(ErrorKind::Quantization { method: cut(method, MAX_METHOD).into() }.into()),
         }
+        refuse_unscaled(self.iter(), if method == "fp8" { "_scale_inv" } else { "_scale" })?;
+        Ok(None)
     }
 
     /// Refuses tensors that a program for quantization left, of a model that does not say how it is quantized: before shapes of codes are
@@ -275,13 +276,16 @@ impl Inputs {
             refused(&alloc::format!(", strategy {strategy}"))
         };
         match (format, strategy) {
-            ("float-quantized" | "int-quantized" | "naive-quantized", Some("channel" | "block"))
-                if setting("group_size").is_none() =>
-            {
+            (
+                "float-quantized" | "int-quantized" | "naive-quantized",
+                Some("tensor" | "channel" | "block"),
+            ) if setting("group_size").is_none() => {
                 let block = sizes(setting("block_structure"))?;
                 for name in self.names() {
                     if name.ends_with(".weight_scale") {
                         self.scale(name.trim_end_matches("_scale"), &name, &block)?;
+                    } else if OF_ACTIVATIONS.iter().any(|end| name.ends_with(end)) {
+                        self.remove(&name);
                     }
                 }
                 Ok(())
@@ -447,7 +451,9 @@ impl Inputs {
 }
 
 /// Bytes that messages keep of the name of a method.
-const MAX_METHOD: usize = 64;
+pub(super) const MAX_METHOD: usize = 64;
+/// Scales of what flows through the model: of inputs and outputs of matrices, and of the cache of keys and values.
+const OF_ACTIVATIONS: &[&str] = &[".input_scale", ".output_scale", ".q_scale", ".k_scale", ".v_scale"];
 /// Most elements of a tensor: their bytes fit 64 bits whatever their type.
 const MAX_ELEMENTS: u64 = 1 << 48;
 

@@ -31,11 +31,27 @@ const LEFTOVERS: &[(&str, &str)] = &[
     (".weight_scale_inv", "FP8"),
     (".weight_packed", "compressed-tensors"),
     (".weight_global_scale", "compressed-tensors"),
-    (".lora_A.weight", "PEFT"),
-    (".lora_B.weight", "PEFT"),
+    (".weight_zero_point", "compressed-tensors"),
+    (".input_scale", "compressed-tensors or modelopt"),
+    (".k_scale", "compressed-tensors or modelopt"),
+    (".v_scale", "compressed-tensors or modelopt"),
 ];
+/// Parts of names of tensors of adapters that were not merged.
+const OF_ADAPTERS: &[&str] =
+    &[".lora_A.", ".lora_B.", ".lora_embedding_", ".base_layer.", ".modules_to_save."];
+/// What programs put before the names of a model that they wrap.
+const PREFIXES: &[(&str, &str)] =
+    &[("_orig_mod.", "torch.compile"), ("base_model.model.", "PEFT"), ("module.", "DistributedDataParallel")];
 
 /// The program that leaves tensors with such a name.
 pub(super) fn leftover(name: &str) -> Option<&'static str> {
+    if OF_ADAPTERS.iter().any(|part| name.contains(part)) {
+        return Some("PEFT");
+    }
     LEFTOVERS.iter().find(|(end, _)| name.ends_with(end)).map(|(_, program)| *program)
+}
+
+/// What was put before a name, by which program, and the name without it.
+pub(super) fn wrapped(name: &str) -> Option<(&'static str, &'static str, &str)> {
+    PREFIXES.iter().find_map(|(prefix, program)| Some((*prefix, *program, name.strip_prefix(prefix)?)))
 }

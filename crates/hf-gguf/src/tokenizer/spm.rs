@@ -1,8 +1,12 @@
 //! Vocabularies of SentencePiece models.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+
+use json_scan::Quoted;
+use located_error::cut;
 
 use super::base::looks_special;
 use super::file::MAX_TOKENS;
@@ -18,6 +22,8 @@ use crate::keys::Keys;
 pub(super) const ADDED_SCORE: f32 = -1000.0;
 /// The score of tokens that only fill the vocabulary.
 const UNUSED_SCORE: f32 = -10_000.0;
+/// Bytes that remarks keep of a token.
+const MAX_SHOWN: usize = 32;
 
 /// Tokens with scores and types, one for each row of the embedding.
 #[derive(Clone, Debug)]
@@ -25,6 +31,8 @@ pub(super) struct Scored {
     pub(super) texts: Vec<String>,
     pub(super) scores: Vec<f32>,
     pub(super) types: Vec<i32>,
+    /// Tokens by ids that the model does not have.
+    beyond: BTreeMap<i64, String>,
 }
 
 impl Scored {
@@ -34,7 +42,8 @@ impl Scored {
             return Err(ErrorKind::limit("config.json", "tokens", MAX_TOKENS));
         }
         let texts = (0..n_tokens).map(|id| format!("[PAD{id}]")).collect();
-        Ok(Self { texts, scores: alloc::vec![UNUSED_SCORE; n_tokens], types: alloc::vec![UNUSED; n_tokens] })
+        let (scores, types) = (alloc::vec![UNUSED_SCORE; n_tokens], alloc::vec![UNUSED; n_tokens]);
+        Ok(Self { texts, scores, types, beyond: BTreeMap::new() })
     }
 
     /// Sets the token of an id; whether there is one of this id.
@@ -48,22 +57,43 @@ impl Scored {
         slot.is_some()
     }
 
-    /// Sets the pieces of a model. Those that users defined are normal ones, as the reference has them.
-    pub(super) fn set_pieces(&mut self, model: &SentencePiece) {
-        for (id, piece) in model.pieces.iter().enumerate().take(self.texts.len()) {
-            let kind = if piece.kind == USER_DEFINED { NORMAL } else { piece.kind };
-            self.set(id as i64, &piece.text, piece.score, kind);
+    /// Sets the token of an id, or keeps it for the remark on those that are left out.
+    fn set_or_keep(&mut self, id: i64, text: &str, score: f32, kind: i32) {
+        if !self.set(id, text, score, kind) {
+            self.beyond.insert(id, cut(text, MAX_SHOWN).into());
         }
     }
 
-    /// Sets the tokens of `added_tokens.json`; ids beyond the last are passed over.
+    /// Which tokens have ids that the model does not have.
+    fn remark(&self) -> Option<String> {
+        const MAX: usize = 3;
+        let (n_tokens, count) = (self.texts.len(), self.beyond.len());
+        let shown = self.beyond.iter().take(MAX).map(|(id, text)| format!("{} ({id})", Quoted(text)));
+        let shown = shown.reduce(|all, next| all + ", " + &next)?;
+        let (tokens, are) = if count == 1 { ("token", "is") } else { ("tokens", "are") };
+        let more = if count > MAX { format!(" and {} more", count - MAX) } else { String::new() };
+        Some(format!(
+            "{count} {tokens} beyond the {n_tokens} of config.json {are} left out: {shown}{more}; tokens that were added need \
+             `model.resize_token_embeddings(len(tokenizer))` before the model is saved"
+        ))
+    }
+
+    /// Sets the pieces of a model. Those that users defined are normal ones, as the reference has them.
+    pub(super) fn set_pieces(&mut self, model: &SentencePiece) {
+        for (id, piece) in model.pieces.iter().enumerate() {
+            let kind = if piece.kind == USER_DEFINED { NORMAL } else { piece.kind };
+            self.set_or_keep(id as i64, &piece.text, piece.score, kind);
+        }
+    }
+
+    /// Sets the tokens of `added_tokens.json`; those with ids beyond the last are left out.
     pub(super) fn set_added(&mut self, sources: &Sources<'_>) -> Result<(), Error> {
         for (text, id) in object(sources.texts, ADDED)?.iter() {
             let id = id
                 .as_i64()
                 .filter(|id| *id >= 0)
                 .ok_or_else(|| ErrorKind::value(ADDED, text, "an id", id))?;
-            self.set(id, text, ADDED_SCORE, USER_DEFINED);
+            self.set_or_keep(id, text, ADDED_SCORE, USER_DEFINED);
         }
         Ok(())
     }
@@ -94,9 +124,9 @@ impl Sources<'_> {
         tokens.set_added(self)?;
         for (id, text, is_special) in self.decoder()? {
             if is_special || looks_special(text.as_str()) {
-                tokens.set(id, &text, ADDED_SCORE, CONTROL);
+                tokens.set_or_keep(id, &text, ADDED_SCORE, CONTROL);
             } else {
-                tokens.set(id, &text.replace('▁', " "), ADDED_SCORE, USER_DEFINED);
+                tokens.set_or_keep(id, &text.replace('▁', " "), ADDED_SCORE, USER_DEFINED);
             }
         }
         self.scored("llama", tokens, Keys::new())
@@ -137,13 +167,14 @@ impl Sources<'_> {
     /// The keys of a vocabulary with scores; `more` come after the tokens.
     pub(super) fn scored(&self, model: &str, tokens: Scored, more: Keys) -> Result<Tokenizer, Error> {
         let n_tokens = tokens.texts.len();
+        let remarks = tokens.remark().into_iter().collect();
         let mut keys = Keys::new();
         keys.set(MODEL, model);
         keys.set(PRE, "default");
         tokens.set_keys(&mut keys);
         keys.append(more);
         self.specials(KINDS, Some(n_tokens))?.set_keys(&mut keys);
-        Ok(Tokenizer { keys, n_tokens })
+        Ok(Tokenizer { keys, n_tokens, remarks })
     }
 
     /// `added_tokens_decoder` of `tokenizer_config.json`: ids, texts, and whether they are special.

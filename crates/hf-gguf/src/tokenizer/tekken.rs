@@ -104,7 +104,7 @@ impl Sources<'_> {
         keys.set(ADD_BOS, true);
         keys.set("tokenizer.ggml.add_eos_token", false);
         keys.set_some("tokenizer.chat_template", tekken.template());
-        Ok(Tokenizer { keys, n_tokens })
+        Ok(Tokenizer { keys, n_tokens, remarks: Vec::new() })
     }
 }
 

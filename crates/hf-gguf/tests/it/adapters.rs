@@ -180,7 +180,7 @@ fn tensors_that_are_no_pairs_are_refused() {
         (Changed::new().pair("layers.0.self_attn.q_proj", &[4, 48], &[48, 4]), "hg-duplicate-tensor"),
         (Changed::new().pair("layers.0.self_attn.k_proj", &[4, 48], &[7, 4]), "hg-tensor-shape"),
         (Changed::new().pair("layers.0.self_attn.w_proj", &[4, 48], &[24, 4]), "hg-tensor-name"),
-        (Changed::new().pair("layers.2.self_attn.v_proj", &[4, 48], &[24, 4]), "hg-tensor-name"),
+        (Changed::new().pair("layers.2.self_attn.v_proj", &[4, 48], &[24, 4]), "hg-layer"),
         (Changed::new().pair("layers.0.input_layernorm", &[4, 1], &[48, 4]), "hg-adapter-change"),
         (Changed::new().pair("embed_tokens", &[4, 48], &[256, 4]), "hg-adapter-change"),
         (embedding(&[4, 256], &[48, 4]), "converted"),
@@ -238,6 +238,23 @@ fn what_is_left_out_or_not_applied_is_told() {
 }
 
 #[test]
+fn names_with_that_of_the_adapter_in_memory_are_those_of_factors() {
+    let renamed = |from: &str, to: &str| {
+        let mut adapter = Changed::new();
+        adapter.tensors.iter_mut().for_each(|tensor| tensor.name = tensor.name.replace(from, to));
+        adapter
+    };
+    let plain = Changed::new().convert().unwrap();
+    let named = renamed(".weight", ".default.weight").convert().unwrap();
+    assert_eq!((named.outputs(), named.notes().len()), (plain.outputs(), 1));
+    assert!(plain.notes().is_empty());
+    // Of several adapters none is the one that is meant.
+    assert_eq!(renamed(".weight", ".other.weight").code(), "hg-adapter-tensor");
+    let both = Changed::new().tensor(&peft("layers.0.self_attn.q_proj.lora_A.default.weight"), &[4, 48]);
+    assert_eq!(both.code(), "hg-duplicate-tensor");
+}
+
+#[test]
 fn the_files_of_an_adapter_are_those_of_its_index_or_the_single_one() {
     let find = |files: &[&str]| Parts::find_adapter(&Texts::new(""), files.iter().copied());
     let single = find(&["adapter_model.safetensors", "adapter_model-1.safetensors", "model.safetensors"]);
@@ -247,6 +264,8 @@ fn the_files_of_an_adapter_are_those_of_its_index_or_the_single_one() {
     let pickle = find(&["adapter_model.bin", "pytorch_model.bin"]).unwrap();
     assert_eq!((pickle.format, pickle.files), (PartFormat::Pickle, vec!["adapter_model.bin".to_owned()]));
     assert_eq!(find(&["model.safetensors"]).unwrap_err().code(), "hg-missing-file");
+    let error = find(&["adapters.safetensors"]).unwrap_err();
+    assert!(error.code() == "hg-adapter" && error.to_string().contains("MLX"), "{error}");
     let mut texts = Texts::new("");
     texts.insert(
         "adapter_model.safetensors.index.json",

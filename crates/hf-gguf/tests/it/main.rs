@@ -7,8 +7,10 @@ extern crate alloc;
 
 mod adapters;
 mod blocks;
+mod changed;
 mod folder;
 mod folders;
 mod refusals;
+mod remarks;
 mod restore;
 mod tokenizers;

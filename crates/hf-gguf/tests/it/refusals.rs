@@ -1,79 +1,11 @@
 //! What is refused, with its code, and what the reference implementation refuses and is converted.
 
-use hf_gguf::{Conversion, Error, Options, PartFormat, Parts, SourceTensor, Texts};
+use hf_gguf::{Conversion, PartFormat, Parts, SourceTensor, Texts};
 use serde_json::{Value, json};
 use tensor_dtype::Dtype;
 
-use crate::folder::{Folder, vectors};
-
-/// A folder of the vectors, to be changed.
-struct Changed {
-    texts: Texts,
-    config: Value,
-    files: Vec<String>,
-    tables: Vec<Vec<SourceTensor>>,
-}
-
-impl Changed {
-    fn of(name: &str) -> Self {
-        let folder = Folder::open(&vectors().join(name));
-        let config = serde_json::from_slice(folder.texts.get("config.json").unwrap()).unwrap();
-        Self { config, files: folder.parts.files.clone(), texts: folder.texts, tables: folder.tables }
-    }
-
-    fn set(mut self, name: &str, value: Value) -> Self {
-        self.config[name] = value;
-        self
-    }
-
-    fn without(mut self, name: &str) -> Self {
-        self.config.as_object_mut().unwrap().remove(name);
-        self
-    }
-
-    fn text(mut self, name: &str, text: &str) -> Self {
-        self.texts.insert(name, text.into());
-        self
-    }
-
-    fn tensor(mut self, name: &str, dtype: Dtype, shape: &[u64]) -> Self {
-        self.tables[0].push(SourceTensor { name: name.into(), dtype, shape: shape.into() });
-        self
-    }
-
-    fn each(mut self, mut change: impl FnMut(&mut SourceTensor)) -> Self {
-        self.tables.iter_mut().flatten().for_each(&mut change);
-        self
-    }
-
-    fn removed(mut self, part: &str) -> Self {
-        self.tables.iter_mut().for_each(|table| table.retain(|tensor| !tensor.name.contains(part)));
-        self
-    }
-
-    fn convert(mut self) -> Result<Conversion, Error> {
-        self.texts.insert("config.json", self.config.to_string().into_bytes());
-        let parts = Parts::find(&self.texts, self.files.iter().map(String::as_str))?;
-        let mut options = Options::default();
-        // Tokenizers of the vectors are unknown.
-        options.pre = Some("gpt-2".into());
-        Conversion::new(&self.texts, &parts, &self.tables, &options)
-    }
-
-    fn code(self) -> &'static str {
-        match self.convert() {
-            Ok(_) => "converted",
-            Err(error) => {
-                assert!(error.entry().is_some_and(|entry| !entry.meaning.is_empty()), "{error}");
-                error.code()
-            }
-        }
-    }
-}
-
-fn llama() -> Changed {
-    Changed::of("Tiny-Llama2-110K-Chat")
-}
+use crate::changed::{Changed, coded, llama};
+use crate::folder::vectors;
 
 #[test]
 fn configurations_that_contradict_themselves_are_refused() {
@@ -84,9 +16,14 @@ fn configurations_that_contradict_themselves_are_refused() {
         (llama().set("num_hidden_layers", huge.clone()), "hg-config-value"),
         (llama().set("num_hidden_layers", json!(-1)), "hg-config-value"),
         (llama().set("num_hidden_layers", json!(2.5)), "hg-config-value"),
-        (llama().set("num_hidden_layers", json!(1)), "hg-tensor-name"),
+        (llama().set("num_hidden_layers", json!(1)), "hg-layer"),
         (llama().set("hidden_size", json!(-48)), "hg-config-value"),
         (llama().set("rms_norm_eps", json!("small")), "hg-config-value"),
+        (llama().raw("rms_norm_eps", "1e400"), "hg-config-value"),
+        (llama().raw("rms_norm_eps", "NaN"), "hg-config-value"),
+        (llama().raw("rope_theta", "-Infinity"), "hg-config-value"),
+        (llama().set("rope_theta", json!(1e39)), "hg-config-value"),
+        (llama().set("rope_scaling", json!({"type": "linear", "factor": 1e300})), "hg-config-value"),
         (llama().set("num_attention_heads", json!(0)), "hg-tensor-shape"),
         (llama().set("num_attention_heads", json!(7)), "hg-tensor-shape"),
         (llama().set("num_key_value_heads", json!([4])), "hg-config-value"),
@@ -97,11 +34,11 @@ fn configurations_that_contradict_themselves_are_refused() {
             llama().set("head_dim", huge.clone()).set("rope_scaling", json!({"rope_type": "llama3"})),
             "hg-config-value",
         ),
-        (llama().set("quantization", json!({"group_size": 64, "bits": 4})), "hg-quantization"),
-        (llama().set("quantization_config", json!({"quant_method": "awq"})), "hg-quantization"),
-        (llama().set("quantization_config", json!({"quant_method": "gptq", "bits": 3})), "hg-quantization"),
+        (coded().set("quantization", json!({"group_size": 64, "bits": 4})), "hg-quantization"),
+        (coded().set("quantization_config", json!({"quant_method": "awq"})), "hg-quantization"),
+        (coded().set("quantization_config", json!({"quant_method": "gptq", "bits": 3})), "hg-quantization"),
         (
-            llama().set("quantization_config", json!({"quant_method": "fp8", "weight_block_size": [0, -1]})),
+            coded().set("quantization_config", json!({"quant_method": "fp8", "weight_block_size": [0, -1]})),
             "hg-quantization",
         ),
         (Changed::of("phi3-longrope").set("partial_rotary_factor", json!(0.5)), "hg-rope-factors"),
@@ -140,7 +77,7 @@ fn methods_of_quantization_are_refused_by_name() {
             compressed("nvfp4-pack-quantized", group(json!({"strategy": "tensor_group"}))),
             "nvfp4-pack-quantized",
         ),
-        (compressed("float-quantized", group(json!({"strategy": "tensor"}))), "strategy tensor"),
+        (compressed("float-quantized", group(json!({"strategy": "token"}))), "strategy token"),
         (compressed("pack-quantized", json!({})), "not one group"),
         (compressed("pack-quantized", json!({"a": {}, "b": {}})), "not one group"),
         (compressed("pack-quantized", json!({"a": {}})), "without a form"),
@@ -158,7 +95,7 @@ fn methods_of_quantization_are_refused_by_name() {
     ];
     cases.extend(named.map(|(config, part)| (config, part.to_owned())));
     for (config, part) in cases {
-        let error = llama().set("quantization_config", config.clone()).convert().unwrap_err();
+        let error = coded().set("quantization_config", config.clone()).convert().unwrap_err();
         assert_eq!(error.code(), "hg-quantization", "{config}");
         let text = error.to_string();
         assert!(text.contains(&part) && text.len() < 300, "{text}");
@@ -194,7 +131,23 @@ fn tensors_that_do_not_belong_are_refused() {
     let f16 = Dtype::F16;
     let cases = [
         (llama().tensor("model.layers.0.self_attn.q_extra.weight", f16, &[4, 4]), "hg-tensor-name"),
-        (llama().tensor("model.layers.2.input_layernorm.weight", f16, &[48]), "hg-tensor-name"),
+        (llama().tensor("model.layers.2.input_layernorm.weight", f16, &[48]), "hg-layer"),
+        (
+            Changed::of("mixtral").tensor("model.layers.2.block_sparse_moe.experts.0.w1.weight", f16, &[1]),
+            "hg-layer",
+        ),
+        (llama().each(|tensor| tensor.name.insert_str(0, "_orig_mod.")), "hg-prefix"),
+        (llama().each(|tensor| tensor.name.insert_str(0, "base_model.model.")), "hg-prefix"),
+        (llama().tensor("base_model.model.extra.weight", f16, &[48]), "hg-tensor-name"),
+        (
+            llama().tensor(
+                "base_model.model.model.layers.0.self_attn.q_proj.lora_A.default.weight",
+                f16,
+                &[8, 48],
+            ),
+            "hg-leftover",
+        ),
+        (llama().tensor("model.layers.0.self_attn.q_proj.base_layer.weight", f16, &[48, 48]), "hg-leftover"),
         (llama().tensor("model.layers.00.input_layernorm.weight", f16, &[48]), "hg-tensor-name"),
         (
             llama().tensor("model.layers.99999999999999999999.input_layernorm.weight", f16, &[48]),
@@ -360,7 +313,7 @@ fn shapes_that_contradict_the_configuration_are_refused() {
 #[test]
 fn quantized_tensors_have_to_fit_each_other() {
     let fp8 = || {
-        let is_matrix = |tensor: &SourceTensor| tensor.name.ends_with("mlp.up_proj.weight");
+        let is_matrix = |tensor: &SourceTensor| tensor.name.ends_with("0.mlp.up_proj.weight");
         let folder = llama().each(|tensor| {
             if is_matrix(tensor) {
                 tensor.dtype = Dtype::F8E4M3;
@@ -376,6 +329,9 @@ fn quantized_tensors_have_to_fit_each_other() {
     assert_eq!(scale(0, &[3, 2, 1]).code(), "hg-quantized-shape");
     assert_eq!(scale(0, &[]).code(), "hg-quantized-shape");
     assert_eq!(scale(7, &[3, 2]).code(), "hg-missing-tensor");
+    let error = fp8().convert().unwrap_err();
+    assert_eq!(error.code(), "hg-missing-tensor");
+    assert!(error.to_string().contains("layers.0.mlp.up_proj.weight_scale_inv"), "{error}");
 
     let gptq = |shapes: [&[u64]; 4]| {
         let mut folder = llama()

@@ -234,7 +234,7 @@ fn files_that_contradict_themselves_are_refused() {
         ("hg-tensor-shape", &|stored| stored.keys.set("gemma2.embedding_length", 47_u32)),
         ("hg-stored-tensor", &|stored| stored.tensors[3].name = "blk.0.ssm_a".into()),
         ("hg-stored-tensor", &|stored| stored.tensors[3].name = "../../etc/passwd".into()),
-        ("hg-tensor-name", &|stored| stored.tensors[3].name = "blk.99.ffn_gate.weight".into()),
+        ("hg-layer", &|stored| stored.tensors[3].name = "blk.99.ffn_gate.weight".into()),
         ("hg-duplicate-tensor", &|stored| stored.tensors[3].name = stored.tensors[4].name.clone()),
         ("hg-source-type", &|stored| stored.tensors[3].dtype = Dtype::I32),
         ("hg-elements", &|stored| stored.tensors[3].shape = vec![1 << 40, 1 << 40]),
