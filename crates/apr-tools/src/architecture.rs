@@ -1,9 +1,31 @@
 //! What to know about a GGUF file: which programs run it, by its architecture, and what is missing.
 
+use std::path::{Path, PathBuf};
+
 use gguf_core::Header;
+use hf_gguf::Json;
 use model_file::entries::{ARCHITECTURE, UNKNOWN_ARCHITECTURE};
 
 use crate::terminal::human::plural;
+
+/// Most bytes of a config.json that is looked at.
+const MAX_CONFIG: u64 = 1 << 20;
+
+/// The folder of a language model that is converted to GGUF: the folder itself, or the one that a file with tensors of the model is in.
+pub(crate) fn model_folder(path: &Path) -> Option<PathBuf> {
+    let folder = if path.is_dir() {
+        path
+    } else {
+        let name = path.file_name()?.to_str()?;
+        let is_part = ["model", "pytorch_model"].iter().any(|begin| name.starts_with(begin));
+        let parent = path.parent().filter(|_| is_part)?;
+        if parent.as_os_str().is_empty() { Path::new(".") } else { parent }
+    };
+    let config = durable_file::read(&folder.join("config.json"), MAX_CONFIG).ok()?;
+    let config = Json::from_bytes("config.json", &config).ok()?;
+    let class = config.get("architectures")?.as_array()?.first()?.as_str()?;
+    hf_gguf::classes().any(|(own, _)| own == class).then(|| folder.to_owned())
+}
 
 /// What will and what will not run a GGUF file of this architecture that holds this model (`apr.model`); `None` if
 /// it names an architecture.

@@ -25,7 +25,9 @@ use json_scan::{Escape, JsonStr};
 use read_at::ReadAt;
 
 #[cfg(feature = "gguf")]
-pub use self::gguf::{ARCHITECTURE, OF_GGUF, UNKNOWN_ARCHITECTURE, remove, set_dequantized, to_gguf, values};
+pub use self::gguf::{
+    ARCHITECTURE, OF_GGUF, UNKNOWN_ARCHITECTURE, of_header, remove, set_dequantized, to_gguf, values,
+};
 use crate::apr_v1::AprV1;
 use crate::error::{Error, ErrorKind};
 use crate::json;
@@ -79,7 +81,7 @@ impl<R: ReadAt> ModelFile<R> {
                 Exported { entries: of_apr_v2(file.index().metadata(), totals), lost: Vec::new() }
             }
             #[cfg(feature = "gguf")]
-            Contents::Gguf(file) => gguf::of_header(&file.header()?),
+            Contents::Gguf(file) => of_header(&file.header()?),
             #[cfg(feature = "foreign")]
             Contents::Foreign(file) => Exported { entries: of_foreign(file.model()), lost: Vec::new() },
             #[cfg(feature = "sealed")]

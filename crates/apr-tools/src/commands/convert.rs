@@ -43,7 +43,7 @@ const AFTER_HELP: &str = "Tensors are copied byte for byte, one chunk at a time,
     it is anything else. Quantized tensors stay as they are, or become plain numbers with --dequantize; nothing \
     else changes a number.\n\n\
     A folder of the Hugging Face hub, with config.json, becomes a language model if OUT is GGUF: a file that llama.cpp runs, the one \
-    that its converter writes (with --no-provenance; without, three keys more). A folder with adapter_config.json and adapter_model.safetensors or \
+    that its converter writes (with --no-provenance; without, three keys more). If OUT is .apr, it has the same tensors, and the keys of that file as metadata. A folder with adapter_config.json and adapter_model.safetensors or \
     .bin becomes an adapter for it, with the names and shapes of the model that --base names.\n\n\
     Examples:\n  apr convert model.safetensors aligned.safetensors --align 64 --set licence=MIT\n  \
     apr convert model.safetensors part.safetensors --select 'encoder.*' --rename 'encoder.*=*'\n  \
@@ -209,15 +209,19 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     let destination = Destination::new(&args.output);
     let target = Target::new(args.target, args.layout, &destination)?;
-    let place = if target.is_gguf() { args.language.place(&args.input)? } else { None };
+    let place = if target.is_of_models() { args.language.place(&args.input)? } else { None };
     if let Some(place) = place {
         args.refuse_of_tensors()?;
         target.refuse_of_models()?;
+        if !target.is_gguf() {
+            args.language.refuse_of_gguf()?;
+        }
         let rules = args.payload.apply(args.compat.rules());
         let output = args.write.output(&args.output, console)?;
-        return language_model::run(&args.language, place, &args.input, &rules, output, console);
+        let format = if target.is_gguf() { Format::Gguf } else { Format::AprV2 };
+        return language_model::run(&args.language, place, &args.input, &rules, (output, format), console);
     }
-    args.language.refuse()?;
+    args.language.refuse(&args.input)?;
     let request = Request {
         input: &args.input,
         rules: args.payload.apply(args.compat.rules()),
@@ -254,7 +258,8 @@ pub(crate) fn model_folder(
             .in_file(input)
             .help("`apr convert MODEL OUT.gguf --tensors-only` converts the tensors alone, and takes this option"));
     }
-    let written = place.map(|place| language_model::run(&args, place, input, rules, output.clone(), console));
+    let output = (output.clone(), Format::Gguf);
+    let written = place.map(|place| language_model::run(&args, place, input, rules, output, console));
     written.transpose()
 }
 
@@ -285,6 +290,10 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
     let mut copies = Copies::of(&all, |name| request.selection.includes(name));
     let is_all = copies.tensors.len() + copies.aliases.len() == all.len();
     let mut selected = core::mem::take(&mut copies.tensors);
+    if target.is_gguf() && matches!(model.contents(), Contents::AprV2(_)) {
+        // The index of an .apr file is sorted by name; its data keep the order of the GGUF file that it was made of.
+        selected.sort_by_key(|tensor| tensor.file_offset());
+    }
     if selected.is_empty() && !all.is_empty() {
         return Err(Failure::new(CODE_NOTHING_SELECTED, "no tensor is selected").in_file(input));
     }

@@ -391,3 +391,109 @@ fn a_repository_of_the_hub_becomes_the_file_of_its_folder() {
         assert!(server.seen().iter().all(|seen| is_pinned(&seen.path)));
     }
 }
+
+#[test]
+fn a_folder_that_becomes_apr_keeps_its_configuration_and_tokenizer() {
+    let sandbox = Sandbox::empty();
+    for name in FOLDERS {
+        let folder = vector(name);
+        let folder = folder.to_str().unwrap();
+        for target in ["auto", "f32", "f16", "q4_k"] {
+            let of_type = ["-t", target, "--no-provenance", "--force"];
+            converted(&sandbox, &[&[folder, "direct.gguf"], &of_type[..]].concat());
+            let report = sandbox.json(&[&["convert", folder, "model.apr"], &of_type[..]].concat()).1;
+            if report["error"]["code"] == "cli-not-carried" {
+                // Rows that are no whole blocks become types that the format does not have.
+                assert_eq!(target, "q4_k", "{report:#}");
+                continue;
+            }
+            assert_eq!((&report["format"], &report["written"]), (&json!("apr"), &json!(true)), "{report:#}");
+            assert_eq!(report["bytes"], json!(sandbox.read("model.apr").len()));
+            // The same file as by way of GGUF, and the same GGUF file again.
+            converted(&sandbox, &["direct.gguf", "two.apr", "--force"]);
+            assert!(sandbox.read("model.apr") == sandbox.read("two.apr"), "{name} {target}");
+            converted(&sandbox, &["model.apr", "again.gguf", "--force"]);
+            assert!(sandbox.read("again.gguf") == sandbox.read("direct.gguf"), "{name} {target}");
+        }
+    }
+    let recorded = converted(&sandbox, &[vector("gemma2").to_str().unwrap(), "recorded.apr"]);
+    assert_eq!(recorded["architecture"], "gemma2");
+    let metadata = sandbox.json(&["recorded.apr"]).1.to_string();
+    assert!(metadata.contains("apr.convert.source.sha256"), "{metadata}");
+    assert_eq!(sandbox.run(&["check", "recorded.apr"]).exit, 0);
+    // The tensors alone, under the names that they have.
+    let folder = vector("gemma2");
+    converted(&sandbox, &[folder.to_str().unwrap(), "tensors.apr", "--tensors-only"]);
+    assert!(sandbox.json(&["tensors", "tensors.apr"]).1.to_string().contains("model.embed_tokens.weight"));
+    let split = ["convert", folder.to_str().unwrap(), "x.apr", "--split-max-tensors", "9"];
+    assert_eq!(sandbox.json(&split).1["error"]["code"], "cli-usage");
+    let error = sandbox.json(&["export", "recorded.apr", "--format", "hf", "-o", "hf"]).1["error"].clone();
+    assert!(error["help"].as_str().unwrap().contains("apr convert MODEL MODEL.gguf"), "{error:#}");
+    converted(&sandbox, &["recorded.apr", "recorded.gguf"]);
+    assert_eq!(sandbox.run(&["export", "recorded.gguf", "--format", "hf", "-o", "hf"]).exit, 0);
+}
+
+#[test]
+fn a_file_of_a_model_folder_points_to_the_folder() {
+    let sandbox = Sandbox::with_models();
+    let ran = sandbox.run(&["convert", "llama/model.safetensors", "x.gguf"]);
+    let command = "`apr convert llama x.gguf`";
+    assert!(ran.exit == 0 && ran.stderr.contains(command), "{}", ran.stderr);
+    assert_eq!(sandbox.run(&["convert", "llama", "x.gguf", "--force"]).exit, 0);
+    let ran = sandbox.run(&["convert", "llama/model.safetensors", "y.gguf", "--type", "q4_k_m"]);
+    assert!(
+        ran.exit == 2 && ran.stderr.contains("`apr convert llama OUT.gguf --type ...`"),
+        "{}",
+        ran.stderr
+    );
+    // Without a configuration, and of a file that is not of the model.
+    fs::copy(sandbox.path("llama/model.safetensors"), sandbox.path("alone.safetensors")).unwrap();
+    let ran = sandbox.run(&["convert", "alone.safetensors", "z.gguf"]);
+    assert!(ran.exit == 0 && !ran.stderr.contains("config.json"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_remedies_of_folders_work() {
+    let sandbox = Sandbox::with_models();
+    // A prefix of torch.compile.
+    let wrapped = ["convert", "llama", "wrapped/model.safetensors", "--rename", "*=_orig_mod.*"];
+    fs::create_dir(sandbox.path("wrapped")).unwrap();
+    assert_eq!(sandbox.run(&wrapped).exit, 0);
+    let copy = |to: &str| {
+        for entry in fs::read_dir(sandbox.path("llama")).unwrap().map(Result::unwrap) {
+            if !entry.file_name().to_str().unwrap().starts_with("model") {
+                fs::copy(entry.path(), sandbox.path(to).join(entry.file_name())).unwrap();
+            }
+        }
+    };
+    copy("wrapped");
+    let (exit, report) = sandbox.json(&["convert", "wrapped", "w.gguf"]);
+    assert_eq!((exit, &report["error"]["code"]), (6, &json!("hg-prefix")), "{report:#}");
+    fs::create_dir(sandbox.path("new")).unwrap();
+    let remedy = ["convert", "wrapped", "new/model.safetensors", "--rename", "_orig_mod.*=*"];
+    assert_eq!(sandbox.run(&remedy).exit, 0);
+    copy("new");
+    converted(&sandbox, &["new", "w.gguf", "--no-provenance", "--model-name", "m"]);
+    converted(&sandbox, &["llama", "l.gguf", "--no-provenance", "--model-name", "m"]);
+    assert_eq!(sandbox.json(&["diff", "w.gguf", "l.gguf", "--ignore-metadata"]).1["summary"]["changed"], 0);
+    // Fewer layers in the configuration than in the files.
+    let path = sandbox.path("llama/config.json");
+    let config = fs::read_to_string(&path).unwrap();
+    fs::write(&path, config.replace("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1")).unwrap();
+    let (exit, report) = sandbox.json(&["convert", "llama", "x.gguf"]);
+    assert_eq!((exit, &report["error"]["code"]), (6, &json!("hg-layer")), "{report:#}");
+    fs::write(&path, config).unwrap();
+    converted(&sandbox, &["llama", "x.gguf"]);
+}
+
+#[test]
+fn folders_are_made_of_files_without_a_number_of_tokens() {
+    let sandbox = Sandbox::with_models();
+    converted(&sandbox, &["llama", "new.gguf", "--no-provenance"]);
+    converted(&sandbox, &["new.gguf", "old.gguf", "--unset", "llama.vocab_size"]);
+    assert_eq!(sandbox.run(&["export", "old.gguf", "--format", "hf", "-o", "hf"]).exit, 0);
+    let config: Value = serde_json::from_slice(&sandbox.read("hf/config.json")).unwrap();
+    let keys = sandbox.read("new.gguf");
+    let count = Gguf::from_bytes(&keys).unwrap().get("llama.vocab_size").and_then(|value| value.to_u64());
+    assert_eq!(config["vocab_size"].as_u64(), count);
+}

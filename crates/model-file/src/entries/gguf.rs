@@ -33,8 +33,9 @@ const FILE_TYPE: &str = "general.file_type";
 /// A row of the list: JSON values.
 type Row<'a> = Vec<&'a str>;
 
-/// The entries, and the keys that they do not preserve.
-pub(super) fn of_header(header: &Header<'_>) -> Exported {
+/// The entries of a header, and the keys that they do not preserve.
+#[must_use]
+pub fn of_header(header: &Header<'_>) -> Exported {
     let (mut entries, mut lost, mut rows) = (Entries::new(), Vec::new(), Vec::new());
     for entry in header.entries() {
         let value = entry.value();

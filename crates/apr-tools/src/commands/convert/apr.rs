@@ -14,7 +14,7 @@ use super::target::{Target, remark_on_size};
 use crate::error::{CODE_INTERNAL, CODE_NOT_CARRIED, CODE_USAGE, Failure};
 use crate::input::{Contents, Format, Model, Rules, Tensor};
 use crate::output::rewrite::{FileContent, Job, MetadataFields};
-use crate::output::{Run, buffered};
+use crate::output::{Destination, Overwrite, Run, buffered};
 use crate::report;
 use crate::terminal::Console;
 use crate::terminal::escape;
@@ -38,8 +38,9 @@ pub(super) fn tensor_options(
         _ if tensors.iter().any(|tensor| tensor.dtype().element().is_none()) => v2::Flags::QUANTIZED,
         _ => v2::Flags::default(),
     };
-    let order = match order {
-        st_core::Order::AsGiven => v2::Order::AsGiven,
+    let order = match (order, model.contents()) {
+        // So that the same GGUF file can be made of it again.
+        (st_core::Order::AsGiven, _) | (st_core::Order::Official, Contents::Gguf(_)) => v2::Order::AsGiven,
         _ => v2::Order::ByName,
     };
     Ok(v2::WriteOptions { metadata, flags, order })
@@ -61,9 +62,7 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
         tensors.iter().map(|tensor| tensor.shape().iter().map(|&dim| dim as u64).collect()).collect();
     let specs = names.iter().zip(&tensors).zip(&shapes).map(|((name, tensor), shape)| {
         let dtype = tensor.dtype().apr_type().ok_or_else(|| {
-            let what = format!("an .apr file has no element type {}", tensor.dtype());
-            let failure = Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()));
-            failure.help(match tensor.dtype().element() {
+            no_type(tensor.dtype(), tensor.name()).help(match tensor.dtype().element() {
                 Some(_) => "leave the tensor out with --exclude NAME, or choose another --format",
                 None => "add --dequantize f32 (or f16) to make plain numbers of the blocks, or write GGUF: --format gguf",
             })
@@ -74,29 +73,15 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
     let layout = v2::Layout::new(specs, &options).map_err(Failure::from).map_err(super::of_names)?;
     if job.run == Run::Write {
         let mut progress = console.progress("writing", layout.file_len());
-        let (mut buf, mut stop) = (Vec::new(), None);
-        let mut stream = |out: &mut dyn Write| -> Result<(), Failure> {
-            let written = buffered(out, |out| {
-                layout.write_streamed(out, |planned, sink| {
-                    let Some(tensor) = tensors.get(planned.input_idx) else { return Ok(()) };
-                    progress.item(tensor.name());
-                    let pulled = tensor.stream(&mut buf, |chunk| -> Result<(), Failure> {
-                        progress.advance(chunk.len());
-                        sink.write_all(chunk).map_err(|error| job.destination.write_failure(&error))
-                    });
-                    pulled.map_err(|failure| {
-                        stop = Some(failure);
-                        std::io::Error::other("stopped").into()
-                    })
-                })
-            });
-            written.map_err(|error| match (stop.take(), error.kind()) {
-                (Some(failure), _) => failure,
-                (None, ErrorKind::Io { error }) => job.destination.write_failure(error),
-                (None, _) => Failure::from(error),
+        let mut buf = Vec::new();
+        write_layout(&layout, job.destination, job.overwrite, |idx, write| {
+            let Some(tensor) = tensors.get(idx) else { return Ok(()) };
+            progress.item(tensor.name());
+            tensor.stream(&mut buf, |chunk| {
+                progress.advance(chunk.len());
+                write(chunk)
             })
-        };
-        job.destination.fill(job.overwrite, |out| stream(out))?;
+        })?;
     }
     if console.is_json() {
         let metadata = report::raw(&options.metadata.to_json());
@@ -112,6 +97,45 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
     let label = escape::path(job.destination.label());
     let (count, bytes) = (plural(tensors.len() as u64, "tensor"), exact_bytes(layout.file_len()));
     job.tell(&format!("{label}: .apr version 2, {count}, {bytes}"), console)
+}
+
+/// Of a tensor whose type `.apr` files do not have.
+pub(super) fn no_type(dtype: impl core::fmt::Display, tensor: &str) -> Failure {
+    let what = format!("an .apr file has no element type {dtype}");
+    Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor))
+}
+
+/// Writes a file of version 2; `make` is called for each tensor with its number and what takes its bytes.
+///
+/// # Errors
+///
+/// Those of `make`; if the output cannot be written.
+pub(super) fn write_layout(
+    layout: &v2::Layout,
+    destination: &Destination,
+    overwrite: Overwrite,
+    mut make: impl FnMut(usize, &mut dyn FnMut(&[u8]) -> Result<(), Failure>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut stop = None;
+    let mut stream = |out: &mut dyn Write| -> Result<(), Failure> {
+        let written = buffered(out, |out| {
+            layout.write_streamed(out, |planned, sink| {
+                let made = make(planned.input_idx, &mut |piece| {
+                    sink.write_all(piece).map_err(|error| destination.write_failure(&error))
+                });
+                made.map_err(|failure| {
+                    stop = Some(failure);
+                    std::io::Error::other("stopped").into()
+                })
+            })
+        });
+        written.map_err(|error| match (stop.take(), error.kind()) {
+            (Some(failure), _) => failure,
+            (None, ErrorKind::Io { error }) => destination.write_failure(error),
+            (None, _) => Failure::from(error),
+        })
+    };
+    destination.fill(overwrite, |out| stream(out))
 }
 
 /// The model that tensors are, with what of them it does not hold, or the model itself if nothing was done to it.

@@ -4,7 +4,7 @@ use gguf_core::{GgufBuilder, Layout};
 use model_file::entries::{self, ARCHITECTURE, Entries};
 use st_core::Order;
 
-use crate::architecture::note_on_architecture;
+use crate::architecture::{model_folder, note_on_architecture};
 use crate::error::{CODE_NOT_CARRIED, Failure};
 use crate::input::{Format, Tensor, decodable};
 use crate::output::Run;
@@ -39,8 +39,17 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
     tensors.iter().try_for_each(|(name, tensor)| add(&mut builder, name, tensor))?;
     let layout = builder.layout()?;
     let entry = |key: &str| entries.get(key).map(String::as_str);
-    let note = note_on_architecture(entry(ARCHITECTURE), entry(apr_models::MODEL_KEY));
-    note.into_iter().for_each(|note| console.remark(note));
+    if let Some(note) = note_on_architecture(entry(ARCHITECTURE), entry(apr_models::MODEL_KEY)) {
+        let source = job.model.label();
+        match model_folder(source).filter(|_| !source.is_dir()) {
+            Some(folder) => console.remark(format_args!(
+                "{note}; the file is that of a model with config.json: `apr convert {} {}` makes one that it runs",
+                escape::path(&folder),
+                escape::path(job.destination.label()),
+            )),
+            None => console.remark(note),
+        }
+    }
     if job.run == Run::Write {
         write(&layout, &tensors, job, console)?;
     }

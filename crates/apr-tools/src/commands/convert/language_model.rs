@@ -1,6 +1,7 @@
-//! Folders of models and of adapters of the Hugging Face hub as GGUF files.
+//! Folders of models and of adapters of the Hugging Face hub as GGUF files, or as `.apr` files with the same keys.
 
 mod adapter;
+mod apr_file;
 mod folder;
 mod new_model;
 mod report;
@@ -12,15 +13,17 @@ use apr_convert::Importance;
 use clap::value_parser;
 use hf_gguf::{Conversion, Options, OutputType, SourceTensor, Target};
 
+use self::apr_file::AprFile;
 use self::folder::{CONFIG, Folder, Place};
 use self::new_model::NewModel;
 use self::split::{Limits, Work, parse_limit};
+use crate::architecture::model_folder;
 use crate::commands::quantize;
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::file_digest::{Digests, placeholders};
-use crate::input::{Rules, Tensor};
+use crate::input::{Format, Rules, Tensor};
 use crate::output::{self, Output, Run};
-use crate::terminal::Console;
+use crate::terminal::{Console, escape};
 
 /// Most bytes of the file of `--metadata`.
 const MAX_METADATA: u64 = 1 << 20;
@@ -92,7 +95,7 @@ impl LanguageArgs {
     /// # Errors
     ///
     /// If one was given.
-    pub(super) fn refuse(&self) -> Result<(), Failure> {
+    pub(super) fn refuse(&self, input: &Path) -> Result<(), Failure> {
         let given = [
             ("type", self.type_name.is_some()),
             ("base", self.base.is_some()),
@@ -117,8 +120,36 @@ impl LanguageArgs {
                 let what = format!(
                     "--{name} is for folders with config.json or adapter_config.json that become GGUF"
                 );
-                Err(Failure::new(CODE_USAGE, what)
-                    .help("`apr quantize` changes the types of a model file; `apr shard` splits one"))
+                let failure = Failure::new(CODE_USAGE, what);
+                Err(match model_folder(input).filter(|_| !input.is_dir()) {
+                    Some(folder) => failure.help(format!(
+                        "name the folder instead of the file: `apr convert {} OUT.gguf --{name} ...`",
+                        escape::path(&folder)
+                    )),
+                    None => failure
+                        .help("`apr quantize` changes the types of a model file; `apr shard` splits one"),
+                })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses options that are for GGUF files alone.
+    ///
+    /// # Errors
+    ///
+    /// If one was given.
+    pub(super) fn refuse_of_gguf(&self) -> Result<(), Failure> {
+        let given = [
+            ("split-max-tensors", self.split_max_tensors.is_some()),
+            ("split-max-size", self.split_max_size.is_some()),
+            ("no-tensor-first-split", self.no_tensor_first_split),
+            ("split-only", self.split_only.is_some()),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((name, _)) => {
+                Err(Failure::new(CODE_USAGE, format!("--{name} is for GGUF files, and an .apr file is one"))
+                    .help("leave the option out, or write GGUF"))
             }
             None => Ok(()),
         }
@@ -178,11 +209,11 @@ pub(super) fn run(
     place: Place,
     input: &Path,
     rules: &Rules,
-    output: Output,
+    (output, format): (Output, Format),
     console: &mut Console,
 ) -> Result<Exit, Failure> {
     if place.is_adapter(args.base.is_some())? {
-        return adapter::run(args, place, input, rules, output, console);
+        return adapter::run(args, place, input, rules, (output, format), console);
     }
     if args.base.is_some() {
         let what = "--base is for adapters, and the folder has no adapter_config.json";
@@ -219,7 +250,7 @@ pub(super) fn run(
         importance: importance.map(|(_, importance)| importance),
         output,
     };
-    job.write(model, console)
+    job.write_as(format, model, rules, console)
 }
 
 /// The tables of the files.
@@ -241,6 +272,63 @@ struct Job<'j> {
 }
 
 impl Job<'_> {
+    /// Writes the model in this format, or says what would be written.
+    fn write_as(
+        self,
+        format: Format,
+        model: NewModel<'_>,
+        rules: &Rules,
+        console: &mut Console,
+    ) -> Result<Exit, Failure> {
+        match format {
+            Format::AprV2 => self.write_apr(model, rules, console),
+            _ => self.write(model, console),
+        }
+    }
+
+    /// Writes an `.apr` file, or says what it would be.
+    fn write_apr(
+        self,
+        mut model: NewModel<'_>,
+        rules: &Rules,
+        console: &mut Console,
+    ) -> Result<Exit, Failure> {
+        let Self { input, folder, tensors, recorded, importance, output, .. } = self;
+        let in_folder =
+            |failure: Failure| if failure.tensor().is_some() { failure.in_file(input) } else { failure };
+        if let Some(options) = recorded {
+            let digests = match output.run {
+                Run::Write => Digests::start(folder.sources(), console)?.finish(console)?,
+                Run::Dry => placeholders(folder.sources().len()),
+            };
+            model.record(&folder.provenance(options, &digests))?;
+        }
+        let file = AprFile::new(&model, rules).map_err(in_folder)?;
+        let flaws = match output.run {
+            Run::Write => {
+                split::check_space(file.len(), &output)?;
+                file.write(&Work { model: &model, sources: tensors, importance, output: &output }, console)
+                    .map_err(in_folder)?
+            }
+            Run::Dry => hf_gguf::Flaws::default(),
+        };
+        let files = [report::NewFile {
+            path: output.destination.label(),
+            tensors: model.tensors.len() as u64,
+            bytes: file.len(),
+        }];
+        let made = report::Made {
+            input,
+            model: &model,
+            format: Format::AprV2,
+            files: &files,
+            output: &output,
+            flaws,
+        };
+        report::print(&made, console)?;
+        Ok(Exit::Success)
+    }
+
     /// Writes the files, or says what they would be.
     fn write(self, mut model: NewModel<'_>, console: &mut Console) -> Result<Exit, Failure> {
         let Self { input, folder, tensors, limits, recorded, importance, output } = self;
@@ -251,7 +339,7 @@ impl Job<'_> {
         let files = split::plan(&model, limits, &output.destination)?;
         let flaws = match output.run {
             Run::Write => {
-                files.check_space(&output)?;
+                split::check_space(files.len(), &output)?;
                 let work = Work { model: &model, sources: tensors, importance, output: &output };
                 let written = match recorded.filter(|_| limits.has_first()) {
                     Some(options) => {
@@ -277,10 +365,16 @@ impl Job<'_> {
             }
             Run::Dry => hf_gguf::Flaws::default(),
         };
-        report::print(
-            &report::Made { input, model: &model, files: &files, output: &output, flaws },
-            console,
-        )?;
+        let files: Vec<report::NewFile<'_>> = files.0.iter().map(report::NewFile::of).collect();
+        let made = report::Made {
+            input,
+            model: &model,
+            format: Format::Gguf,
+            files: &files,
+            output: &output,
+            flaws,
+        };
+        report::print(&made, console)?;
         Ok(Exit::Success)
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use durable_file::StagedDir;
 use hf_gguf::{Keys, Output, Part, Producer, Restoration, RestoreOptions, SourceTensor, Texts};
+use model_file::entries::OF_GGUF;
 use serde::Serialize;
 use st_core::{Layout, TensorSpec, WriteOptions};
 use tensor_dtype::Dtype;
@@ -67,9 +68,13 @@ pub(super) fn run(request: &Request<'_>, console: &mut Console) -> Result<Exit, 
     let model = Model::open(input, &request.rules)?;
     let Contents::Gguf(file) = model.contents() else {
         let what = format!("this is {}, not GGUF", model.format().title());
-        return Err(Failure::new(CODE_FOREIGN_FORMAT, what).in_file(model.label()).help(
-            "folders are made of GGUF files: `apr export MODEL --format safetensors` writes the tensors",
-        ));
+        let failure = Failure::new(CODE_FOREIGN_FORMAT, what).in_file(model.label());
+        return Err(failure.help(match model.contents() {
+            Contents::AprV2(_) if model.entries()?.entries.contains_key(OF_GGUF) => {
+                "folders are made of GGUF files: `apr convert MODEL MODEL.gguf` makes the one that the keys of this file are of"
+            }
+            _ => "folders are made of GGUF files: `apr export MODEL --format safetensors` writes the tensors",
+        }));
     };
     let in_model = |failure: Failure| failure.in_file(model.label());
     let header = file.header().map_err(Failure::from).map_err(in_model)?;

@@ -9,7 +9,7 @@ use super::new_model::NewModel;
 use super::split::Limits;
 use super::{Job, LanguageArgs, tables};
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::input::Rules;
+use crate::input::{Format, Rules};
 use crate::output::Output;
 use crate::terminal::Console;
 
@@ -33,7 +33,7 @@ pub(super) fn run(
     place: Place,
     input: &Path,
     rules: &Rules,
-    output: Output,
+    (output, format): (Output, Format),
     console: &mut Console,
 ) -> Result<Exit, Failure> {
     args.refuse_for_adapters()?;
@@ -69,7 +69,7 @@ pub(super) fn run(
         importance: None,
         output,
     };
-    job.write(model, console)
+    job.write_as(format, model, rules, console)
 }
 
 impl LanguageArgs {

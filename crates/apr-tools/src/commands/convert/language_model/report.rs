@@ -7,8 +7,9 @@ use hf_gguf::Flaws;
 use serde::Serialize;
 
 use super::new_model::NewModel;
-use super::split::Files;
+use super::split;
 use crate::error::Failure;
+use crate::input::Format;
 use crate::output::Output;
 use crate::report::{self, Report, Written};
 use crate::terminal::Console;
@@ -19,9 +20,28 @@ use crate::terminal::human::{exact_bytes, plural};
 pub(super) struct Made<'a> {
     pub(super) input: &'a Path,
     pub(super) model: &'a NewModel<'a>,
-    pub(super) files: &'a Files,
+    pub(super) format: Format,
+    pub(super) files: &'a [NewFile<'a>],
     pub(super) output: &'a Output,
     pub(super) flaws: Flaws,
+}
+
+/// One of the new files.
+pub(super) struct NewFile<'a> {
+    pub(super) path: &'a Path,
+    pub(super) tensors: u64,
+    pub(super) bytes: u64,
+}
+
+impl<'a> NewFile<'a> {
+    /// A GGUF file.
+    pub(super) fn of(file: &'a split::NewFile) -> Self {
+        Self {
+            path: file.place.label(),
+            tensors: file.layout.tensors().len() as u64,
+            bytes: file.layout.file_len(),
+        }
+    }
 }
 
 /// Tells it, as text or as JSON.
@@ -30,18 +50,19 @@ pub(super) struct Made<'a> {
 ///
 /// If standard output does not take it.
 pub(super) fn print(made: &Made<'_>, console: &mut Console) -> Result<(), Failure> {
-    let Made { input, model, files, output, flaws } = made;
+    let Made { input, model, format, files, output, flaws } = made;
     let architecture = model.conversion.keys().get("general.architecture").and_then(|value| value.as_str());
     let architecture = architecture.unwrap_or_default();
     if console.is_json() {
-        let parts = files.0.iter().map(|file| FileRow {
-            path: report::path(file.place.label()),
-            tensors: file.layout.tensors().len() as u64,
-            bytes: file.layout.file_len(),
+        let rows = files.iter().map(|file| FileRow {
+            path: report::path(file.path),
+            tensors: file.tensors,
+            bytes: file.bytes,
         });
+        let bytes = files.iter().map(|file| file.bytes).sum();
         return console.report(&ConversionReport {
-            file: Written::new(input, output.destination.label(), output.run, files.len()),
-            format: "gguf",
+            file: Written::new(input, output.destination.label(), output.run, bytes),
+            format: format.name(),
             architecture,
             type_name: &model.type_name,
             parameters: model.conversion.parameters().total,
@@ -50,7 +71,7 @@ pub(super) fn print(made: &Made<'_>, console: &mut Console) -> Result<(), Failur
             not_finite: flaws.not_finite,
             notes: model.conversion.notes(),
             remarks: model.conversion.remarks(),
-            files: parts.collect(),
+            files: rows.collect(),
         });
     }
     for note in model.conversion.notes() {
@@ -66,16 +87,18 @@ pub(super) fn print(made: &Made<'_>, console: &mut Console) -> Result<(), Failur
         ));
     }
     if flaws.not_finite > 0 {
+        let (are, stay) = if flaws.not_finite == 1 { ("is", "stays") } else { ("are", "stay") };
         let count = plural(flaws.not_finite, "value");
-        console.remark(format_args!("{count} of the folder are infinite or not a number, and stay so"));
+        console.remark(format_args!("{count} of the folder {are} infinite or not a number, and {stay} so"));
     }
-    for file in &files.0 {
+    let container = if *format == Format::AprV2 { ".apr version 2, " } else { "" };
+    for file in *files {
         let text = format!(
-            "{}: {architecture}, {}, {}, {}",
-            escape::path(file.place.label()),
+            "{}: {container}{architecture}, {}, {}, {}",
+            escape::path(file.path),
             model.type_name,
-            plural(file.layout.tensors().len() as u64, "tensor"),
-            exact_bytes(file.layout.file_len()),
+            plural(file.tensors, "tensor"),
+            exact_bytes(file.bytes),
         );
         output.run.tell(&text, console)?;
     }
@@ -96,7 +119,7 @@ struct ConversionReport<'a> {
     overflowed: u64,
     not_finite: u64,
     notes: &'a [&'static str],
-    remarks: &'a [&'static str],
+    remarks: &'a [String],
     files: Vec<FileRow<'a>>,
 }
 

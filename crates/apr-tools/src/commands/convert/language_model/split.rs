@@ -167,26 +167,6 @@ impl Files {
         self.0.iter().map(|file| file.layout.file_len()).sum()
     }
 
-    /// Refuses to begin what the disk cannot hold.
-    ///
-    /// # Errors
-    ///
-    /// If the file system says that it has less space.
-    pub(super) fn check_space(&self, output: &Output) -> Result<(), Failure> {
-        let Destination::File(path) = &output.destination else { return Ok(()) };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let Some(available) = durable_file::available_space(folder) else { return Ok(()) };
-        if available >= self.len() {
-            return Ok(());
-        }
-        let what = format!(
-            "the new file has {}, and the disk has space for {}",
-            bytes(self.len()),
-            bytes(available)
-        );
-        Err(Failure::new(CODE_NO_SPACE, what).in_file(folder))
-    }
-
     /// What comes before the tensors of the first.
     pub(super) fn head(&self) -> Option<&[u8]> {
         self.0.first().map(|file| file.layout.header_bytes())
@@ -234,6 +214,22 @@ impl Files {
         written.into_iter().try_for_each(|new| Ok::<(), Failure>(new.commit()?))?;
         Ok(producer.flaws())
     }
+}
+
+/// Refuses to begin what the disk cannot hold.
+///
+/// # Errors
+///
+/// If the file system says that it has less space.
+pub(super) fn check_space(len: u64, output: &Output) -> Result<(), Failure> {
+    let Destination::File(path) = &output.destination else { return Ok(()) };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Some(available) = durable_file::available_space(folder) else { return Ok(()) };
+    if available >= len {
+        return Ok(());
+    }
+    let what = format!("the new file has {}, and the disk has space for {}", bytes(len), bytes(available));
+    Err(Failure::new(CODE_NO_SPACE, what).in_file(folder))
 }
 
 impl NewFile {
