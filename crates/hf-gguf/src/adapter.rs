@@ -34,7 +34,7 @@ const ENDS: [(&str, Half, bool); 4] = [
     (".lora_embedding_A", Half::A, true),
     (".lora_embedding_B", Half::B, true),
 ];
-/// The same with the name that PEFT gives the only adapter of a model in memory: programs that save the state of the model keep it.
+/// Such endings with the name that PEFT gives the only adapter of a model in memory: programs that save the state of the model keep it.
 const DEFAULT_ENDS: [(&str, Half, bool); 4] = [
     (".lora_A.default.weight", Half::A, false),
     (".lora_B.default.weight", Half::B, false),

@@ -296,8 +296,9 @@ fn sampling(texts: &Texts, metadata: &Object, keys: &mut Keys) -> Result<(), Err
                 Some(number) => number.into(),
                 None => return wrong("an integer of 32 bits"),
             },
-            (Kind::Float, _) => match json.as_f64() {
-                Some(number) => (number as f32).into(),
+            (Kind::Float, _) => match json.as_f64().map(|number| number as f32) {
+                Some(number) if number.is_finite() => number.into(),
+                Some(_) => return wrong("a number within the range of 32 bits"),
                 None => return wrong("a number"),
             },
         };

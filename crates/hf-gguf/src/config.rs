@@ -14,7 +14,7 @@ use crate::texts::Texts;
 pub(crate) const MXFP4: &str = "mxfp4";
 /// The method whose settings have another name than those of the others.
 pub(crate) const MLX: &str = "MLX";
-/// What numbers of configurations are: infinite ones are not computed with.
+/// Expected of numbers in configurations: models do not compute with infinite ones.
 pub(crate) const NUMBER: &str = "a number";
 pub(crate) const FINITE: &str = "a finite number";
 pub(crate) const FINITE_F32: &str = "a number within the range of 32 bits";

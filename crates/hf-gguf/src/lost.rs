@@ -1,4 +1,4 @@
-//! What a model computes and its GGUF file does not say.
+//! Parts of a model's computation that its GGUF file does not state.
 
 use alloc::format;
 use alloc::string::String;

@@ -53,7 +53,7 @@ pub struct Tokenizer {
     /// Tokens that the tokenizer itself has, without those that only fill the vocabulary up to the size of the embedding; of
     /// SentencePiece models, with them.
     pub n_tokens: usize,
-    /// What is left out.
+    /// Remarks on tokens that are left out.
     pub remarks: Vec<String>,
 }
 

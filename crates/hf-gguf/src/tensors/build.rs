@@ -343,7 +343,7 @@ impl<'m> Builder<'m> {
         kind.into()
     }
 
-    /// Of a layer that the configuration does not count.
+    /// The kind for a layer that the configuration does not count.
     const fn beyond(&self, layer: u64) -> ErrorKind {
         ErrorKind::LayerBeyond { layer, count: self.n_layers }
     }

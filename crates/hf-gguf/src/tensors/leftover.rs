@@ -39,7 +39,7 @@ const LEFTOVERS: &[(&str, &str)] = &[
 /// Parts of names of tensors of adapters that were not merged.
 const OF_ADAPTERS: &[&str] =
     &[".lora_A.", ".lora_B.", ".lora_embedding_", ".base_layer.", ".modules_to_save."];
-/// What programs put before the names of a model that they wrap.
+/// Prefixes that programs put before the names of a model that they wrap.
 const PREFIXES: &[(&str, &str)] =
     &[("_orig_mod.", "torch.compile"), ("base_model.model.", "PEFT"), ("module.", "DistributedDataParallel")];
 
@@ -51,7 +51,7 @@ pub(super) fn leftover(name: &str) -> Option<&'static str> {
     LEFTOVERS.iter().find(|(end, _)| name.ends_with(end)).map(|(_, program)| *program)
 }
 
-/// What was put before a name, by which program, and the name without it.
+/// The prefix that a program put before a name, the program, and the name without it.
 pub(super) fn wrapped(name: &str) -> Option<(&'static str, &'static str, &str)> {
     PREFIXES.iter().find_map(|(prefix, program)| Some((*prefix, *program, name.strip_prefix(prefix)?)))
 }

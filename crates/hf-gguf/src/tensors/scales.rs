@@ -15,8 +15,7 @@ use crate::error::{Error, ErrorKind};
 /// Bytes that remarks keep of the name of a tensor.
 const MAX_NAME: usize = 100;
 
-/// Whether all tensors are floats of 16 bits or more, and none is of a program for quantization: whatever the configuration says,
-/// there is nothing to decode.
+/// Whether all tensors are floats of 16 bits or more, and none is of a program for quantization: there is nothing to decode.
 pub(crate) fn is_plain(tensors: &[&SourceTensor]) -> bool {
     tensors.iter().all(|tensor| {
         matches!(tensor.dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16)
@@ -24,7 +23,7 @@ pub(crate) fn is_plain(tensors: &[&SourceTensor]) -> bool {
     })
 }
 
-/// That the configuration names a method, and nothing is quantized: programs that merge adapters leave its settings.
+/// Remark on a configuration that names a method where nothing is quantized: programs that merge adapters leave its settings.
 pub(crate) fn passed_over(method: &str) -> String {
     let method = cut(method, MAX_METHOD);
     format!(
@@ -50,7 +49,7 @@ pub(super) fn refuse_unscaled<'i>(
     }
 }
 
-/// That matrices of codes are taken as values, in a folder that does not say how they are quantized.
+/// Remark on matrices of codes that are taken as values, in a folder that does not say how they are quantized.
 pub(super) fn unscaled<'i>(inputs: impl IntoIterator<Item = &'i (String, Input)>) -> Option<String> {
     let mut names = inputs.into_iter().filter(|(_, input)| is_code(input)).map(|(name, _)| name);
     let first = names.next()?;

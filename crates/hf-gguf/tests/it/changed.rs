@@ -108,7 +108,7 @@ pub(crate) fn llama() -> Changed {
     Changed::of("Tiny-Llama2-110K-Chat")
 }
 
-/// The same with a matrix of codes.
+/// That model with a matrix of codes.
 pub(crate) fn coded() -> Changed {
     llama().each(|tensor| {
         if tensor.name.ends_with("0.mlp.up_proj.weight") {

@@ -23,6 +23,7 @@ fn configurations_that_contradict_themselves_are_refused() {
         (llama().raw("rms_norm_eps", "NaN"), "hg-config-value"),
         (llama().raw("rope_theta", "-Infinity"), "hg-config-value"),
         (llama().set("rope_theta", json!(1e39)), "hg-config-value"),
+        (llama().text("generation_config.json", r#"{"temperature": Infinity}"#), "hg-config-value"),
         (llama().set("rope_scaling", json!({"type": "linear", "factor": 1e300})), "hg-config-value"),
         (llama().set("num_attention_heads", json!(0)), "hg-tensor-shape"),
         (llama().set("num_attention_heads", json!(7)), "hg-tensor-shape"),

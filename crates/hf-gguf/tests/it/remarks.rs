@@ -1,4 +1,4 @@
-//! What is converted although the folder says something else, and what is said about it.
+//! Folders that are converted although they contradict themselves, and the remarks on them.
 
 use serde_json::json;
 use tensor_dtype::Dtype;
@@ -47,7 +47,7 @@ fn settings_of_quantization_beside_plain_floats_are_passed_over() {
 }
 
 #[test]
-fn values_of_8_bits_without_scales_are_told_or_refused() {
+fn values_of_8_bits_without_scales_get_a_remark_or_are_refused() {
     for dtype in [Dtype::F8E4M3, Dtype::F8E5M2, Dtype::I8] {
         let of = |folder: Changed| {
             folder.each(|tensor| {
@@ -115,7 +115,7 @@ fn one_scale_of_a_tensor_is_applied_and_those_of_activations_are_left_out() {
 }
 
 #[test]
-fn tokens_without_a_row_are_told() {
+fn tokens_without_a_row_get_a_remark() {
     let text = remark(llama().text("added_tokens.json", r#"{"<|a|>": 420, "<|b|>": 421, "<s>": 1}"#));
     assert!(
         text.starts_with(
@@ -149,7 +149,7 @@ fn the_function_of_deepseek_3_is_that_of_its_class() {
 }
 
 #[test]
-fn windows_without_a_key_are_told_where_the_context_is_longer() {
+fn windows_without_a_key_get_a_remark_where_the_context_is_longer() {
     let mistral = |window: u32| {
         Changed::of("Mistral-Mini-0.1-Instruct")
             .set("sliding_window", json!(window))
@@ -169,7 +169,7 @@ fn windows_without_a_key_are_told_where_the_context_is_longer() {
 }
 
 #[test]
-fn a_head_that_contradicts_the_configuration_is_told() {
+fn a_head_that_contradicts_the_configuration_gets_a_remark() {
     assert!(remark(llama().set("tie_word_embeddings", json!(true))).contains("is true"));
     let without = llama().removed("lm_head").set("tie_word_embeddings", json!(false));
     assert!(remark(without).contains("is false"));

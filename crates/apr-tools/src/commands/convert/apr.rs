@@ -99,7 +99,7 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
     job.tell(&format!("{label}: .apr version 2, {count}, {bytes}"), console)
 }
 
-/// Of a tensor whose type `.apr` files do not have.
+/// The failure for a tensor whose type `.apr` files do not have.
 pub(super) fn no_type(dtype: impl core::fmt::Display, tensor: &str) -> Failure {
     let what = format!("an .apr file has no element type {dtype}");
     Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor))

@@ -106,7 +106,7 @@ impl Target {
         self.format == Some(Format::Gguf) || self.ending == Some(Ending::Gguf)
     }
 
-    /// Whether a folder of a language model becomes one whatever else it could become: GGUF, or `.apr` with tensors.
+    /// Whether the output of a folder of a language model is one: GGUF, or `.apr` with tensors.
     pub(super) fn is_of_models(&self) -> bool {
         self.is_gguf() || self.format == Some(Format::AprV2) || self.ending == Some(Ending::Apr)
     }
