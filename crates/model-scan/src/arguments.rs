@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use pickle_core::{Error, Event, Object, Value, ValueId, python2};
 
 use crate::allowed::{Arguments, Kind, State, Use};
-use crate::states::{Members, attributes_and_slots, class_of};
+use crate::states::{Members, attributes_and_slots, class_of, is_name};
 use crate::stream::{Nested, Pass, Stream, text};
 
 /// Encodings that turn text into the bytes that were written as text.
@@ -137,19 +137,20 @@ impl Pass<'_> {
     ) -> Result<bool, Error> {
         let tree = machine.tree();
         let value = tree.value(arg);
-        let name = name_of(machine, arg);
-        let maker = class_of(machine, arg).map(|class| python2::modern(class.module, class.name));
-        let is_argument = self.use_of(machine, arg) == Some(Use::Argument);
+        let name = || name_of(machine, arg);
+        let maker = || class_of(machine, arg).map(|class| python2::modern(class.module, class.name));
+        let is_argument = || self.use_of(machine, arg) == Some(Use::Argument);
         Ok(match kind {
             Kind::Plain => !self.is_code(machine, arg),
             Kind::Scalar => {
                 // Bytes of protocols 0 to 2, and numbers of NumPy.
                 is_scalar(value)
                     || is_bytes(machine, arg)
-                    || matches!(maker, Some(("numpy.core.multiarray" | "numpy._core.multiarray", "scalar")))
+                    || matches!(maker(), Some(("numpy.core.multiarray" | "numpy._core.multiarray", "scalar")))
             }
             Kind::Storage => {
-                matches!(value, Value::Persistent(_)) || maker == Some(("torch.storage", "_load_from_bytes"))
+                matches!(value, Value::Persistent(_))
+                    || maker() == Some(("torch.storage", "_load_from_bytes"))
             }
             Kind::Tensor => self.is_tensor(machine, arg),
             Kind::Hooks => {
@@ -171,7 +172,7 @@ impl Pass<'_> {
                 }
                 _ => false,
             },
-            Kind::Array => maker.is_some_and(|(module, _)| module.starts_with("numpy")),
+            Kind::Array => maker().is_some_and(|(module, _)| module.starts_with("numpy")),
             Kind::ArrayClass => {
                 let is_numpy = |module| {
                     matches!(
@@ -179,23 +180,25 @@ impl Pass<'_> {
                         "numpy" | "numpy.rec" | "numpy.matrixlib.defmatrix" | "numpy.ma" | "numpy.ma.core"
                     )
                 };
-                is_argument && name.is_some_and(|(module, _)| is_numpy(module))
+                is_argument() && name().is_some_and(|(module, _)| is_numpy(module))
             }
             Kind::Generator => {
                 matches!(value, Value::Str(_) | Value::Str2(_))
-                    || is_argument && name.is_some_and(|(module, _)| module.starts_with("numpy.random._"))
-                    || maker == Some(("numpy.random._pickle", "__bit_generator_ctor"))
+                    || is_argument() && name().is_some_and(|(module, _)| module.starts_with("numpy.random._"))
+                    || maker() == Some(("numpy.random._pickle", "__bit_generator_ctor"))
             }
-            Kind::GeneratorFunction => name == Some(("numpy.random._pickle", "__bit_generator_ctor")),
-            Kind::Sibling => is_argument && name.is_some_and(|(of, _)| of == module),
+            Kind::GeneratorFunction => name() == Some(("numpy.random._pickle", "__bit_generator_ctor")),
+            Kind::Sibling => is_argument() && name().is_some_and(|(of, _)| of == module),
         })
     }
 }
 
 /// Bytes as protocols 0 to 2 write them.
 fn is_bytes(machine: &Stream<'_>, value: ValueId) -> bool {
-    let maker = class_of(machine, value).map(|class| python2::modern(class.module, class.name));
-    matches!(maker, Some(("_codecs", "encode") | ("builtins", "bytes")))
+    machine
+        .tree()
+        .callee(value)
+        .is_some_and(|callee| is_name(callee, "_codecs", "encode") || is_name(callee, "builtins", "bytes"))
 }
 
 /// A name that is an argument, as Python 3 has it.
@@ -241,11 +244,8 @@ pub(crate) fn file_in(machine: &Stream<'_>, file: ValueId) -> Result<Nested, Err
     let tree = machine.tree();
     let value = match tree.value(file) {
         Value::Object(object)
-            if tree.callee(file).is_some_and(|name| {
-                matches!(
-                    python2::modern(name.module, name.name),
-                    ("_codecs", "encode") | ("builtins", "bytearray")
-                )
+            if tree.callee(file).is_some_and(|callee| {
+                is_name(callee, "_codecs", "encode") || is_name(callee, "builtins", "bytearray")
             }) =>
         {
             match tree.value(object.args) {

@@ -1,6 +1,7 @@
 //! Bytes in a pickle that are another file: what a gadget would have to load lies there.
 
 use alloc::string::String;
+use alloc::vec;
 
 use pickle_core::{Error, Opcode, Value, ValueId};
 use read_at::{ReadAt, Window};
@@ -11,10 +12,14 @@ use crate::places::Notes;
 use crate::problem::{Problem, Verdict};
 use crate::report::{Origin, Report};
 use crate::script;
+use crate::states::is_name;
 use crate::stream::{Nested, Pass, Stream, scan_source, text};
 
 /// Shorter bytes call nothing.
 const LEAST: u64 = 12;
+
+/// Bytes that are read at once.
+const SHORT: u64 = 4096;
 
 impl Pass<'_> {
     /// Scans the bytes of a pickle that has ended.
@@ -54,6 +59,12 @@ impl Pass<'_> {
     fn hidden(&mut self, machine: &Stream<'_>, id: ValueId) -> Result<(), Error> {
         match file_in(machine, id)? {
             Nested::Range(start, len) => match Window::new(*machine.source(), start, len) {
+                // One read instead of several.
+                Ok(window) if len <= SHORT => {
+                    let mut bytes = vec![0; usize::try_from(len).unwrap_or_default()];
+                    window.read_exact_at(0, &mut bytes)?;
+                    self.hidden_in(&bytes, start)
+                }
                 Ok(window) => self.hidden_in(&window, start),
                 Err(_) => Ok(()),
             },
@@ -90,10 +101,7 @@ impl Pass<'_> {
 /// Text that becomes bytes: `_codecs.encode(text, 'latin1')` or `bytearray(text, 'latin1')`.
 fn is_encoded(machine: &Stream<'_>, id: ValueId) -> bool {
     machine.tree().callee(id).is_some_and(|callee| {
-        matches!(
-            pickle_core::python2::modern(callee.module, callee.name),
-            ("_codecs", "encode") | ("builtins", "bytearray")
-        )
+        is_name(callee, "_codecs", "encode") || is_name(callee, "builtins", "bytearray")
     })
 }
 

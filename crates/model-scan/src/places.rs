@@ -11,7 +11,7 @@ use pickle_core::{Error, Global, Opcode, Update, Value, ValueId, python2};
 use crate::allowed::{Arguments, State, Use};
 use crate::denied;
 use crate::problem::Problem;
-use crate::states::Members;
+use crate::states::{Members, is_name};
 use crate::stream::{Pass, Stream};
 
 /// What is remembered of a pickle until it ends.
@@ -166,7 +166,7 @@ pub(crate) fn misuse(global: Global<'_>) -> Problem {
 
 /// `builtins.getattr`, which distributions of SciPy are pickled with.
 pub(crate) fn is_getattr(global: Global<'_>) -> bool {
-    python2::modern(global.module, global.name) == ("builtins", "getattr")
+    is_name(global, "builtins", "getattr")
 }
 
 fn is_container(machine: &Stream<'_>, value: ValueId) -> bool {

@@ -98,9 +98,10 @@ impl Pass<'_> {
     }
 
     pub(crate) fn is_trusted(&self, global: Global<'_>) -> bool {
-        let modern = python2::modern(global.module, global.name);
-        let mut allow = self.options.allow.iter();
-        allow.any(|pair| *pair == modern || *pair == (global.module, global.name))
+        let is_pair = |pair: &(&str, &str)| {
+            *pair == (global.module, global.name) || *pair == python2::modern(global.module, global.name)
+        };
+        self.options.allow.iter().any(is_pair)
     }
 
     pub(crate) fn usage(&self, global: Global<'_>) -> Option<Use> {

@@ -293,11 +293,16 @@ fn has(names: &str, name: &str) -> bool {
     names.split(' ').any(|listed| listed == name)
 }
 
+/// Whether a name is this one of Python 3.
+pub(crate) fn is_name(global: Global<'_>, module: &str, name: &str) -> bool {
+    global.name == name && python2::modern(global.module, name) == (module, name)
+}
+
 /// The class of an object, or the function that made it.
 pub(crate) fn class_of<'t>(machine: &'t Stream<'_>, object: ValueId) -> Option<Global<'t>> {
     let tree = machine.tree();
     let callee = tree.callee(object)?;
-    if python2::modern(callee.module, callee.name) == ("copyreg", "_reconstructor")
+    if is_name(callee, "copyreg", "_reconstructor")
         && let Value::Object(object) = tree.value(object)
         && let Value::Tuple([class, ..]) = tree.value(object.args)
         && let Value::Global(class) = tree.value(*class)
@@ -320,10 +325,7 @@ fn is_mapping(machine: &Stream<'_>, value: ValueId) -> bool {
     match machine.tree().value(value) {
         Value::Dict(_) => true,
         Value::Object(_) => class_of(machine, value).is_some_and(|class| {
-            matches!(
-                python2::modern(class.module, class.name),
-                ("collections", "OrderedDict") | ("builtins", "dict")
-            )
+            is_name(class, "collections", "OrderedDict") || is_name(class, "builtins", "dict")
         }),
         _ => false,
     }

@@ -12,6 +12,9 @@
 /// ```
 #[must_use]
 pub fn modern<'n>(module: &'n str, name: &'n str) -> (&'n str, &'n str) {
+    if module.contains('.') && !DOTTED.iter().any(|root| module.starts_with(root)) {
+        return (module, name);
+    }
     let pair = NAMES.binary_search_by(|(from, _)| from.cmp(&(module, name)));
     if let Some((_, to)) = pair.ok().and_then(|idx| NAMES.get(idx)) {
         return *to;
@@ -19,6 +22,9 @@ pub fn modern<'n>(module: &'n str, name: &'n str) -> (&'n str, &'n str) {
     let found = MODULES.binary_search_by(|(from, _)| (*from).cmp(module));
     (found.ok().and_then(|idx| MODULES.get(idx)).map_or(module, |(_, to)| *to), name)
 }
+
+/// Modules of modules that are mapped: most names are of others.
+const DOTTED: [&str; 2] = ["multiprocessing.", "test."];
 
 /// Modules: Python 2, Python 3.
 const MODULES: [(&str, &str); 55] = [
@@ -181,6 +187,12 @@ mod tests {
     #[test]
     fn tables_are_sorted() {
         assert!(MODULES.is_sorted_by_key(|(from, _)| *from) && NAMES.is_sorted_by_key(|(from, _)| *from));
+        let mut modules = MODULES.iter().map(|(from, _)| *from).chain(NAMES.iter().map(|(from, _)| from.0));
+        assert!(
+            modules.all(|module| !module.contains('.') || DOTTED.iter().any(|root| module.starts_with(root)))
+        );
+        assert_eq!(modern("test.test_support", "x"), ("test.support", "x"));
+        assert_eq!(modern("multiprocessing.process", "Process"), ("multiprocessing.context", "Process"));
         assert_eq!(modern("copy_reg", "_reconstructor"), ("copyreg", "_reconstructor"));
     }
 }
