@@ -77,6 +77,21 @@ fn bombs_stay_within_their_bounds() {
             Verdict::Safe,
         ),
         ("globals", b"cos\nsystem\n".repeat(1 << 16), Verdict::Dangerous),
+        (
+            "code",
+            [b"ctorch.nn.functional\nrelu\np0\n".as_slice(), &b"h\0\x85".repeat(1 << 18), b"."].concat(),
+            Verdict::Suspicious,
+        ),
+        (
+            "states",
+            [b"cargparse\nNamespace\n)\x81".as_slice(), &b"}b".repeat(1 << 19), b"."].concat(),
+            Verdict::Safe,
+        ),
+        (
+            "lists in bytes",
+            [b"\x80\x03B\0\0\x20\0".as_slice(), &b"]".repeat(1 << 21), b"."].concat(),
+            Verdict::Safe,
+        ),
     ] {
         assert_eq!(scanned(name, &bytes), verdict, "{name}");
     }
