@@ -214,7 +214,8 @@ fn copy_seeds(vectors: &Path, seeds: &Path) -> std::io::Result<()> {
     let is_folder = ["tests/data", "data/ald", "vectors/hf"].iter().any(|folder| vectors.ends_with(folder));
     find_vectors(vectors, is_folder, &mut found);
     if vectors.ends_with("vectors/hf") {
-        // Adapters of these models.
+        // Rerankers, and adapters of these models.
+        find_vectors(&vectors.with_file_name("hf-rerank"), true, &mut found);
         find_vectors(&vectors.with_file_name("hf-lora"), true, &mut found);
     }
     for (number, vector) in found.iter().enumerate() {

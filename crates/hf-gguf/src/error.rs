@@ -129,7 +129,7 @@ located_error::errors! {
         /// A tensor that another one needs is missing: scales or zero points of a quantized tensor.
         MissingTensor = "hg-missing-tensor" (Invalid),
             "a quantized tensor needs this one, which is missing"
-            => FETCH;
+            => "fetch the folder again; if the program that saved the model left the tensor out, start from the model as it was before";
         /// A tensor that every model of the architecture has, or that the layers of its kind have, is in no file.
         NeededTensor = "hg-needed-tensor" (Invalid),
             "no file has this tensor, which the model needs"
