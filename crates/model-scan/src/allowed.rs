@@ -8,7 +8,7 @@ mod torch;
 pub(crate) use self::sklearn::METHODS as ESTIMATOR_METHODS;
 pub(crate) use self::torch::METHODS as MODULE_METHODS;
 
-/// What a loader may do with a name. Anything else is [`UnexpectedUse`](crate::Problem::UnexpectedUse).
+/// Use of a name by a loader. Anything else is [`UnexpectedUse`](crate::Problem::UnexpectedUse).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     /// Never called. It may lie anywhere, because it runs nothing.
@@ -36,18 +36,18 @@ impl Use {
     }
 }
 
-/// What `BUILD` may set.
+/// State that `BUILD` may set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Nothing.
     None,
-    /// What compiled code reads: a tuple or a dict.
+    /// A tuple or a dict, which compiled code reads.
     Data,
     /// A dict of attributes: no method, no special name.
     Attributes,
-    /// The same of estimators: not the names of their methods either.
+    /// Attributes of estimators: not the names of their methods either.
     Estimator,
-    /// The same of layers of PyTorch: values are data, members are tensors and layers, and hooks are empty.
+    /// Attributes of layers of PyTorch, without the names of their methods: values are data, members are tensors and layers, and hooks are empty.
     Module,
     /// `_metadata` alone.
     Metadata,
@@ -57,14 +57,14 @@ pub(crate) enum State {
     Partial,
 }
 
-/// What arguments are checked for.
+/// Check of arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arguments {
     /// At least so many of these. The result is data.
     Kinds(&'static [Kind], usize),
-    /// The same; compiled code sets the state of the result.
+    /// At least so many of these. Compiled code sets the state of the result.
     Object(&'static [Kind], usize),
-    /// The same; the result is a tensor.
+    /// At least so many of these. The result is a tensor.
     Tensor(&'static [Kind], usize),
     /// Nothing, or one list, tuple, dict, set, string or bytes object: what is iterated has been read already.
     Data,
@@ -88,7 +88,7 @@ pub(crate) enum Arguments {
     Partial,
 }
 
-/// What an argument is.
+/// Kind of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Anything but code.
@@ -131,7 +131,7 @@ const fn group(module: &'static str, names: &'static str, usage: Use) -> Group {
 const CONSTANT: Use = Use::Constant;
 const ATTRIBUTES: Use = Use::Class(State::Attributes);
 
-/// How an allowed name may be used; `None` for names that are not allowed. Names are those of Python 3.
+/// Use of an allowed name; `None` for names that are not allowed. Names are those of Python 3.
 pub(crate) fn usage(module: &str, name: &str) -> Option<Use> {
     if let Some(rest) = module.strip_prefix("__torch__")
         && (rest.is_empty() || rest.starts_with('.'))
@@ -151,7 +151,7 @@ pub(crate) fn usage(module: &str, name: &str) -> Option<Use> {
     })
 }
 
-/// Whether names of the module are listed: a path of attributes from there is no name that a program writes.
+/// Whether names of the module are listed: no program writes a path of attributes from there.
 pub(crate) fn has_module(module: &str) -> bool {
     TABLES.into_iter().flatten().any(|group| group.module == module) || sklearn::has_module(module)
 }

@@ -109,9 +109,11 @@ impl Pass<'_> {
                     && matches!(value(shape), Value::Tuple(_))
             }
             (Arguments::Nested, [file]) => {
-                self.notes.read.push(*file);
-                let file = file_in(machine, *file)?;
-                self.nested(machine, file, event.offset)?;
+                let file = encoded(machine, *file).unwrap_or(*file);
+                // The same bytes say the same again.
+                if self.notes.read.insert(file) {
+                    self.nested(machine, file_in(machine, file)?, event.offset)?;
+                }
                 true
             }
             (Arguments::Partial, [function]) => self.may_be_partial(machine, *function),
@@ -239,22 +241,24 @@ const fn is_scalar(value: Value<'_>) -> bool {
     )
 }
 
-/// The bytes of a nested file, which are text in protocols 0 to 2.
+/// The text that a call turns into bytes, as protocols 0 to 2 write them: `_codecs.encode(text, 'latin1')`.
+pub(crate) fn encoded(machine: &Stream<'_>, file: ValueId) -> Option<ValueId> {
+    let tree = machine.tree();
+    let callee = tree.callee(file)?;
+    if !is_name(callee, "_codecs", "encode") && !is_name(callee, "builtins", "bytearray") {
+        return None;
+    }
+    let Value::Object(object) = tree.value(file) else { return None };
+    match tree.value(object.args) {
+        Value::Tuple([source, _]) => Some(*source),
+        _ => None,
+    }
+}
+
+/// The bytes of a nested file, or of the text that it is made of.
 pub(crate) fn file_in(machine: &Stream<'_>, file: ValueId) -> Result<Nested, Error> {
     let tree = machine.tree();
-    let value = match tree.value(file) {
-        Value::Object(object)
-            if tree.callee(file).is_some_and(|callee| {
-                is_name(callee, "_codecs", "encode") || is_name(callee, "builtins", "bytearray")
-            }) =>
-        {
-            match tree.value(object.args) {
-                Value::Tuple([source, _]) => tree.value(*source),
-                _ => return Ok(Nested::Unreadable),
-            }
-        }
-        value => value,
-    };
+    let value = tree.value(file);
     Ok(match value {
         Value::Bytes(span) | Value::Str2(span) | Value::ByteArray(span) => match span.range() {
             Some(range) => Nested::Range(range.start, range.end - range.start),

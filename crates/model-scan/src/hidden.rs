@@ -6,13 +6,12 @@ use alloc::vec;
 use pickle_core::{Error, Opcode, Value, ValueId};
 use read_at::{ReadAt, Window};
 
-use crate::arguments::file_in;
+use crate::arguments::{encoded, file_in};
 use crate::file::is_tar;
 use crate::places::Notes;
 use crate::problem::{Problem, Verdict};
 use crate::report::{Origin, Report};
 use crate::script;
-use crate::states::is_name;
 use crate::stream::{Nested, Pass, Stream, scan_source, text};
 
 /// Shorter bytes call nothing.
@@ -25,19 +24,20 @@ impl Pass<'_> {
     /// Scans the bytes of a pickle that has ended.
     pub(crate) fn judge_bytes(&mut self, machine: &Stream<'_>, notes: &mut Notes) -> Result<(), Error> {
         let tree = machine.tree();
-        notes.read.sort_unstable();
-        for id in tree.ids(notes.first).filter(|id| notes.read.binary_search(id).is_err()) {
-            let is_file = match tree.value(id) {
+        for id in tree.ids(notes.first) {
+            let file = match tree.value(id) {
                 Value::Tuple([operator, overload, ..]) if self.origin == Origin::TorchScript => {
                     self.operator(machine, *operator, *overload)?;
-                    false
+                    None
                 }
-                Value::Bytes(span) | Value::ByteArray(span) | Value::Str2(span) => span.len() >= LEAST,
-                Value::Object(_) => is_encoded(machine, id),
-                _ => false,
+                Value::Bytes(span) | Value::ByteArray(span) | Value::Str2(span) => {
+                    (span.len() >= LEAST).then_some(id)
+                }
+                Value::Object(_) => encoded(machine, id),
+                _ => None,
             };
-            if is_file {
-                self.hidden(machine, id)?;
+            if let Some(file) = file.filter(|file| notes.read.insert(*file)) {
+                self.hidden(machine, file)?;
             }
         }
         Ok(())
@@ -96,13 +96,6 @@ impl Pass<'_> {
         }
         Ok(())
     }
-}
-
-/// Text that becomes bytes: `_codecs.encode(text, 'latin1')` or `bytearray(text, 'latin1')`.
-fn is_encoded(machine: &Stream<'_>, id: ValueId) -> bool {
-    machine.tree().callee(id).is_some_and(|callee| {
-        is_name(callee, "_codecs", "encode") || is_name(callee, "builtins", "bytearray")
-    })
 }
 
 /// Whether bytes are a program: other bytes may begin with opcodes.

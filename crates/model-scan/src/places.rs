@@ -1,4 +1,4 @@
-//! Where names lie: code may be called, and be an argument or the value of an attribute that expects it, and nothing else.
+//! Places of names: code may be called, and be an argument or the value of an attribute that expects it, and nothing else.
 //!
 //! Containers may change until a pickle ends. So places are judged then, over all values: a value that is dropped may have been used.
 
@@ -14,7 +14,7 @@ use crate::problem::Problem;
 use crate::states::{Members, is_name};
 use crate::stream::{Pass, Stream};
 
-/// What is remembered of a pickle until it ends.
+/// Notes on a pickle until it ends.
 #[derive(Default)]
 pub(crate) struct Notes {
     /// Index of its first value.
@@ -28,10 +28,13 @@ pub(crate) struct Notes {
     /// Large states that were judged: no second time, which would take time without bound.
     pub(crate) large: BTreeSet<ValueId>,
     /// Bytes that were scanned as files.
-    pub(crate) read: Vec<ValueId>,
+    pub(crate) read: BTreeSet<ValueId>,
     /// Types of NumPy whose states were set, and where.
     pub(crate) dtypes: Vec<(ValueId, u64)>,
 }
+
+/// Arguments of a call that may be containers: calls with more of them have been found, since no function takes them.
+const MAX_ARGS: usize = 16;
 
 /// Attributes whose values may be classes: of splitters that repeat others.
 const SPLITTERS: &[&str] = &["RepeatedKFold.cv", "RepeatedStratifiedKFold.cv"];
@@ -100,7 +103,7 @@ impl Pass<'_> {
                 // The class of a storage is the second.
                 Value::Persistent(id) => match machine.tree().value(id) {
                     Value::Tuple([kind, _, rest @ ..]) => {
-                        [kind].into_iter().chain(rest).copied().for_each(&mut place);
+                        [kind].into_iter().chain(rest).take(MAX_ARGS).copied().for_each(&mut place);
                     }
                     _ => place(id),
                 },
@@ -115,7 +118,8 @@ impl Pass<'_> {
                         let args = args.iter().filter(|arg| Some(**arg) != nested);
                         let nested = nested.map(|nested| machine.tree().value(nested));
                         let nested = if let Some(Value::Tuple(args)) = nested { args } else { &[] };
-                        let args = args.chain(nested).filter(|arg| is_container(machine, **arg));
+                        let args = args.take(MAX_ARGS).chain(nested.iter().take(MAX_ARGS));
+                        let args = args.filter(|arg| is_container(machine, **arg));
                         args.copied().for_each(&mut place);
                     }
                     for update in object.updates {

@@ -176,8 +176,9 @@ impl Pass<'_> {
     ) -> Result<Option<Problem>, Error> {
         let tree = machine.tree();
         let known = self.origin != Origin::File || legacy.is_torch();
-        if let Value::Tuple([kind, class, key, _, count, ..]) = tree.value(id)
+        if let Value::Tuple([kind, class, key, _, count, rest @ ..]) = tree.value(id)
             && known
+            && rest.len() <= 2
             && text(machine, *kind)? == b"storage"
             && let (Value::Global(class), Value::Int(0..)) = (tree.value(*class), tree.value(*count))
             && matches!(self.usage(class), None | Some(Use::Argument))

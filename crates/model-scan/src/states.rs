@@ -13,7 +13,7 @@ use crate::stream::{Pass, Stream, text};
 /// Entries of a state that may be judged again and again, where one dict is the state of several objects.
 const MAX_SHARED: usize = 64;
 
-/// What a container of a layer or a tensor may hold.
+/// Content of a container of a layer or a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Members {
     /// Hooks: none.
@@ -65,7 +65,7 @@ impl Pass<'_> {
         Ok(found.map(|key| unexpected(format!(": {module}.{name}{key}"))))
     }
 
-    /// The key that a state may not have, with a dot, or an empty text if it is no such state at all.
+    /// The key that a state may not have, with a dot, or an empty text if the state as a whole is not expected.
     pub(crate) fn unexpected_key(
         &mut self,
         machine: &Stream<'_>,
@@ -78,7 +78,7 @@ impl Pass<'_> {
         let refused = Ok(Some(String::new()));
         let entries = match (rule, tree.value(state)) {
             (State::None | State::Metadata | State::Attributes, Value::None) => return Ok(None),
-            // Of slots, attributes are set one by one, whatever their names.
+            // With slots, attributes are set one by one, under any name.
             (State::None | State::Metadata | State::Attributes, Value::Tuple([attributes, slots]))
                 if matches!((tree.value(*attributes), tree.value(*slots)), (Value::None, Value::None)) =>
             {
@@ -217,7 +217,12 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn has_members(&self, machine: &Stream<'_>, container: ValueId, members: Members) -> Result<bool, Error> {
+    fn has_members(
+        &mut self,
+        machine: &Stream<'_>,
+        container: ValueId,
+        members: Members,
+    ) -> Result<bool, Error> {
         let tree = machine.tree();
         if members == Members::None && matches!(tree.value(container), Value::None) {
             return Ok(true);
@@ -225,14 +230,22 @@ impl Pass<'_> {
         if !is_mapping(machine, container) {
             return Ok(false);
         }
+        if let Value::Object(object) = tree.value(container)
+            && let Value::Tuple([items]) = tree.value(object.args)
+            && let Value::List(_) | Value::Dict(_) = tree.value(*items)
+            && !self.notes.large.insert(*items)
+        {
+            return Ok(false);
+        }
+        let this = &*self;
         let member = |key: ValueId, value: ValueId| -> Result<bool, Error> {
             let key = text(machine, key)?;
             let is_name =
                 core::str::from_utf8(&key).is_ok_and(|key| is_attribute(key) && !has(MODULE_METHODS, key));
             let is_member = match members {
                 Members::None => false,
-                Members::Tensors => self.is_tensor(machine, value),
-                Members::Layers => self.is_layer(machine, value),
+                Members::Tensors => this.is_tensor(machine, value),
+                Members::Layers => this.is_layer(machine, value),
             };
             Ok(is_name && (is_member || members != Members::None && matches!(tree.value(value), Value::None)))
         };

@@ -85,7 +85,7 @@ pub(crate) struct Pass<'p> {
     pub(crate) report: &'p mut Report,
     arrays: Arrays,
     frames_agree: bool,
-    /// What is remembered of this pickle.
+    /// Notes on this pickle.
     pub(crate) notes: Notes,
 }
 

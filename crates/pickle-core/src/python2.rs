@@ -23,7 +23,7 @@ pub fn modern<'n>(module: &'n str, name: &'n str) -> (&'n str, &'n str) {
     (found.ok().and_then(|idx| MODULES.get(idx)).map_or(module, |(_, to)| *to), name)
 }
 
-/// Of the modules in the tables, whether there is one with a digest: most names are of others, and need no search.
+/// Digests of the modules in the tables: most names are of other modules and need no search.
 #[allow(clippy::indexing_slicing, reason = "evaluated by the compiler")]
 const MAPPED: [bool; 1024] = {
     let (mut mapped, mut idx) = ([false; 1024], 0);

@@ -108,3 +108,29 @@ fn decoders_stay_within_their_bounds() {
         assert_eq!(scanned(name, bytes), verdict, "{name}");
     }
 }
+
+/// Values that are named again and again are judged once.
+#[test]
+fn shared_values_take_no_time_again() {
+    let len = 1_u32 << 18;
+    let many = |count: usize| b"N".repeat(count);
+    let tuple = [b"(".as_slice(), &many(len as usize), b"tq\0"].concat();
+    let pairs = [b"(".as_slice(), &b"NN\x86".repeat(1 << 16), b"lq\0"].concat();
+    let state = [b"}(".as_slice(), &b"K\x01N".repeat(1 << 16), b"uq\0"].concat();
+    let text = [b"X".as_slice(), &len.to_le_bytes(), &vec![b']'; len as usize], b"q\0"].concat();
+    let layer = b"ctorch.nn.modules.linear\nIdentity\nq\x01ccollections\nOrderedDict\nq\x02";
+    let named = b"X\x0b\0\0\0_parametersq\x03Vlatin1\nq\x04";
+    for (name, before, repeated) in [
+        ("arguments", &tuple, b"h\x02h\0R0".as_slice()),
+        ("persistent ids", &tuple, b"h\0Q0"),
+        ("members", &pairs, b"h\x01)\x81}h\x03h\x02h\0\x85Rsb0"),
+        ("states", &state, b"h\x01)\x81h\0b0"),
+        ("texts", &text, b"h\x05h\0h\x04\x86R0"),
+        ("files", &text, b"h\x06h\x05h\0h\x04\x86R\x85R0"),
+    ] {
+        let functions =
+            b"c_codecs\nencode\nq\x05ctorch.storage\n_load_from_bytes\nq\x06ctorch.nn.functional\nrelu\n";
+        let start = [before.as_slice(), layer, named, functions].concat();
+        scanned(name, &[&start, repeated.repeat(1 << 13).as_slice(), b"N."].concat());
+    }
+}

@@ -114,7 +114,7 @@ fn persistent_ids_have_the_class_of_a_storage() {
     assert_eq!(found("torch FloatStorage", "S'cpu'\n"), [""; 0]);
     assert_eq!(found("torch.nn.modules.linear Linear", "S'cpu'\n"), ["sc-persistent-id"]);
     assert_eq!(found("torch FloatStorage", &name("torch.storage _load_from_bytes")), USE);
-    // The id itself is no value.
+    // The id itself is not a value.
     let listed = "(S'storage'\nctorch\nFloatStorage\nS'0'\nS'cpu'\nI2\ntp0\nQ0(g0\nl.";
     assert_eq!(codes(listed.as_bytes(), Origin::Torch).1, USE);
 }
@@ -140,7 +140,7 @@ fn functions_lie_where_their_class_expects_them() {
         check(&object(class, &[(key, value)]), &[]);
         check(&object(class, &[("other", value)]), USE);
         check(&object(class, &[(key, &name("torch.storage _load_from_bytes"))]), USE);
-        // The state is no value elsewhere.
+        // The state is not a value elsewhere.
         let state = dict(&[(key, value)]);
         check(&format!("({state}p0\n{})\u{81}g0\nbl", name(class)), USE);
         check(

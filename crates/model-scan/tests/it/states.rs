@@ -189,7 +189,7 @@ fn a_pickle_in_bytes_is_found_wherever_it_lies() {
     assert_eq!(scan(code.as_slice(), Origin::File, &options).expect("a report").verdict(), Verdict::Safe);
 }
 
-/// What `pickle.load` makes of an array of objects in a file of joblib: the memo of the file is that of the array.
+/// `pickle.load` reads an array of objects in a file of joblib: the memo of the file is that of the array.
 #[test]
 fn the_memo_of_an_array_of_objects_is_its_own() {
     let array = |before: &str, inner: &str| {
@@ -220,7 +220,7 @@ fn the_memo_of_an_array_of_objects_is_its_own() {
     }
     assert_eq!(array("cos\nname\n\u{94}", typed).0, Verdict::Dangerous);
     assert_eq!(array("c__builtin__\nstr\n(Vos\ntR\u{94}", typed).0, Verdict::Dangerous);
-    // Another name is no type.
+    // Another name than that of a type.
     let system = "\u{8c}\u{8}my_local\u{94}0h\0\u{8c}\u{6}system\u{93}";
     assert_eq!(array("\u{8c}\u{2}os\u{94}", system).0, Verdict::Dangerous);
 }
