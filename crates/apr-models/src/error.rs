@@ -63,6 +63,18 @@ located_error::errors! {
         } = "am-target-length" (Usage),
             "expected {n_rows} targets, one for each sample, found {given}"
             => DATA;
+        /// The classes of a target are numbers, and too many for classes or with fractions: most likely measurements, of which every different
+        /// value would become a class.
+        ContinuousTarget {
+            /// Samples.
+            n_samples: usize,
+            /// Different numbers.
+            n_values: usize,
+            /// Those of them that have fractions.
+            n_fractions: usize,
+        } = "am-continuous-target" (Usage),
+            "target of {n_values} different numbers in {n_samples} samples{}: values to predict, not classes", Fractions(*n_fractions)
+            => "train a model that predicts numbers, such as gradient-boosting, random-forest, ridge, knn or mlp; `apr train ALGORITHM --classes` makes a class of each number";
         /// A feature is infinite or not a number, and would make every coefficient so.
         FeatureNotFinite {
             /// The sample.
@@ -415,6 +427,18 @@ struct Shown(f64);
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if cfg!(apr_small) { Ok(()) } else { write!(f, "{:e}, ", self.0) }
+    }
+}
+
+/// How many of the numbers have fractions, if any has.
+struct Fractions(usize);
+
+impl fmt::Display for Fractions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            n => write!(f, ", {n} with fractions"),
+        }
     }
 }
 

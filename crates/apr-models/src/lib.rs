@@ -99,6 +99,7 @@ mod weighting;
 mod workers;
 
 pub use crate::any_model::{AnyModel, Terms};
+pub use crate::classes::check_class_numbers;
 pub use crate::content_recommender::{ContentRecommender, Recommendation};
 pub use crate::convergence::Convergence;
 pub use crate::count_vectorizer::{CountVectorizer, CountVectorizerOptions, DocumentCount};

@@ -69,10 +69,52 @@ fn what_a_column_cannot_be_learned_as_is_said() {
     assert!(ran.exit == 0 && !ran.stderr.contains("large numbers"), "{ran:?}");
     for algorithm in ["softmax", "svm", "naive-bayes"] {
         let ran = run(algorithm, "value", &["--drop", "seconds"]);
-        assert!(ran.exit == 2 && ran.stderr.contains("are no classes"), "{ran:?}");
+        assert!(ran.exit == 2 && ran.stderr.contains("not classes"), "{ran:?}");
     }
     let ran = run("softmax", "kind", &["--class-weight", "1=2,0=1,1=3"]);
     assert!(ran.exit == 2 && ran.stderr.contains("two weights"), "{ran:?}");
+}
+
+/// As in the data set of diabetes: 331 rows, 182 different whole numbers from 25 to 346.
+#[test]
+fn values_of_a_quantity_are_classes_only_if_that_is_asked_for() {
+    let sandbox = Sandbox::with_models();
+    let mut table = "bmi,bp,progression\n".to_owned();
+    for row in 0..331_u32 {
+        let value = 25 + row * 37 % 182;
+        table.push_str(&format!("{}.{},{},{value}\n", value / 10, row % 10, 60 + row * 7 % 50));
+    }
+    sandbox.write("progress.csv", table.as_bytes());
+    let args = ["--data", "progress.csv", "--target", "progression", "--force", "-o", "p.apr"];
+    let run = |algorithm: &[&str]| sandbox.run(&[&["train"], algorithm, &args[..]].concat());
+    for algorithm in [
+        &["svm"][..],
+        &["svm", "--kernel", "linear"],
+        &["softmax"],
+        &["naive-bayes"],
+        &["logistic-regression"],
+    ] {
+        let ran = run(algorithm);
+        assert_eq!(ran.exit, 2, "{ran:?}");
+        for expected in [
+            "am-continuous-target",
+            "182 different numbers in 331 samples: values to predict, not classes",
+            "`apr train gradient-boosting`",
+            "--classes",
+        ] {
+            assert!(ran.stderr.contains(expected), "{algorithm:?}: {}", ran.stderr);
+        }
+        assert!(!sandbox.path("p.apr").exists(), "{algorithm:?}");
+    }
+    // What the message names.
+    for algorithm in ["gradient-boosting", "random-forest", "ridge", "knn", "mlp"] {
+        let report = train(&sandbox, &[&[algorithm][..], &args].concat());
+        assert!(report["metrics"]["train.r2"].is_f64(), "{algorithm}: {report:#}");
+    }
+    for algorithm in ["naive-bayes", "knn", "decision-tree"] {
+        let report = train(&sandbox, &[&[algorithm, "--classes"][..], &args].concat());
+        assert!(report["metrics"]["train.accuracy"].is_f64(), "{algorithm}: {report:#}");
+    }
 }
 
 #[test]

@@ -297,7 +297,7 @@ fn numbers_are_in_the_order_of_their_values() {
     let report = train(&sandbox, &words(&format!("linear-regression --data x.csv --target y {ordinal}")));
     assert!(report["metrics"]["train.r2"].as_f64().unwrap() > 0.999_99, "{report:#}");
     sandbox.write("x.csv", b"x,y\n1,10.5\n2,-1.5\n3,1e1\n4,2.5\n");
-    let report = train(&sandbox, &words("svm --data x.csv --target y -o x.apr --force"));
+    let report = train(&sandbox, &words("svm --classes --data x.csv --target y -o x.apr --force"));
     assert_eq!(report["classes"], json!(["-1.5", "2.5", "1e1", "10.5"]));
 }
 

@@ -10,7 +10,7 @@ use apr_models::{
 use clap::{Args, Subcommand};
 
 use super::clusters::{self, DbscanArgs};
-use super::data::{Columns, Data, Needs};
+use super::data::{ClassesArg, Columns, Data, Needs};
 use super::linear::{self, ElasticNetArgs, LassoArgs, SoftmaxArgs};
 use super::network::{self, MlpArgs};
 use super::preparation::PreparationArgs;
@@ -212,6 +212,8 @@ pub(super) struct LogisticRegressionArgs {
     #[arg(long, value_name = "N", default_value = "100", help_heading = SETTINGS)]
     max_iter: usize,
     #[command(flatten)]
+    classes: ClassesArg,
+    #[command(flatten)]
     weights: WeightArgs,
 }
 
@@ -220,6 +222,8 @@ pub(super) struct NaiveBayesArgs {
     /// Fraction of the largest variance that is added to all variances.
     #[arg(long, value_name = "NUMBER", default_value = "1e-9", help_heading = SETTINGS)]
     var_smoothing: f64,
+    #[command(flatten)]
+    classes: ClassesArg,
 }
 
 #[derive(Debug, Args)]
@@ -326,22 +330,24 @@ impl Algorithm {
                 args.job("elastic-net", Needs::Numbers, |args, data, _| linear::elastic_net(args, data))
             }
             Self::LogisticRegression(args) => {
-                let of = (Needs::Classes, args.settings.weights.column());
+                let of = (args.settings.classes.or(Needs::Classes), args.settings.weights.column());
                 args.weighted_job("logistic-regression", of, |args, data, _| logistic_regression(args, data))
             }
             Self::Softmax(args) => {
-                let of = (Needs::Classes, args.settings.weights.column());
+                let of = (args.settings.classes.or(Needs::Classes), args.settings.weights.column());
                 args.weighted_job("softmax", of, |args, data, _| linear::softmax(args, data))
             }
             Self::Svm(args) => {
-                let of = (Needs::Classes, args.settings.weights.column());
+                let of = (args.settings.classes.or(Needs::Classes), args.settings.weights.column());
                 args.weighted_job("svm", of, |args, data, _| vectors::svm(args, data))
             }
             Self::Knn(args) => {
                 args.job("knn", args.settings.needs(), |args, data, _| vectors::knn(args, data))
             }
             Self::NaiveBayes(args) => {
-                args.job("naive-bayes", Needs::Classes, |args, data, _| naive_bayes(args, data))
+                args.job("naive-bayes", args.settings.classes.or(Needs::Classes), |args, data, _| {
+                    naive_bayes(args, data)
+                })
             }
             Self::Mlp(args) => args.job("mlp", args.settings.needs(), network::train),
             Self::DecisionTree(args) => {
@@ -455,7 +461,7 @@ fn logistic_regression(args: &LogisticRegressionArgs, data: &Data) -> Result<Tra
             _ => "softmax, svm, naive-bayes, knn and mlp take any number of classes",
         }));
     }
-    let &LogisticRegressionArgs { l2, max_iter, ref weights } = args;
+    let &LogisticRegressionArgs { l2, max_iter, ref weights, .. } = args;
     let class_weight = match weights.class_weight(table)? {
         // What is balanced is that of scikit-learn for all algorithms.
         ClassWeight::Balanced => {

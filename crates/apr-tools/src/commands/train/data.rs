@@ -2,8 +2,10 @@
 
 use alloc::collections::BTreeSet;
 
-use apr_models::{Matrix, Vector};
+use apr_models::{Matrix, Vector, check_class_numbers};
+use clap::Args;
 
+use super::algorithms::SETTINGS;
 use super::preparation::PreparationArgs;
 use crate::commands::predict::texts;
 use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, CODE_USAGE, Failure};
@@ -15,12 +17,29 @@ use crate::terminal::escape;
 pub(super) enum Needs {
     /// A number.
     Numbers,
-    /// A class.
+    /// A class: words, or numbers that do not look like values of a quantity.
     Classes,
+    /// A class, also if it is any number.
+    NumberedClasses,
     /// Either: a class if the column holds words.
     Either,
     /// Nothing: the column holds the names of the samples.
     Names,
+}
+
+/// What the target is, where the algorithm or the column would decide otherwise.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct ClassesArg {
+    /// The target is a class even if it is a number.
+    #[arg(long, help_heading = SETTINGS)]
+    classes: bool,
+}
+
+impl ClassesArg {
+    /// What is predicted: classes, or what the algorithm predicts without the option.
+    pub(super) const fn or(self, needs: Needs) -> Needs {
+        if self.classes { Needs::NumberedClasses } else { needs }
+    }
 }
 
 /// What an algorithm learns from.
@@ -158,7 +177,7 @@ impl Data {
         }
         let x = Matrix::from_vec(values.len() / columns.len(), columns.len(), values)?;
         let target = match (needs, target) {
-            (_, None) => Target::None,
+            (_, None) | (None, _) => Target::None,
             (Some(Needs::Names), _) => Target::Names(cells.into_iter().map(|(_, cell)| cell).collect()),
             (Some(Needs::Numbers), Some(column)) => Target::Numbers(numbers(&cells, column, &table)?),
             // The first cell that is not missing decides, so that one wrong cell in a column of numbers does not make classes of them all.
@@ -167,7 +186,9 @@ impl Data {
             {
                 Target::Numbers(numbers(&cells, column, &table)?)
             }
-            (_, Some(column)) => classes(&cells, column, &table)?,
+            (Some(needs), Some(column)) => {
+                classes(&cells, column, &table, needs).map_err(|failure| failure.in_file(&path))?
+            }
         };
         Ok(Self::Table(Table { x, target, features, target_name, weights, categories }))
     }
@@ -416,9 +437,7 @@ fn numbers(cells: &[Text], column: usize, table: &Rows) -> Result<Vector, Failur
 }
 
 /// Classes in the order of their names: of numbers by value, of words by their characters.
-fn classes(cells: &[Text], column: usize, table: &Rows) -> Result<Target, Failure> {
-    /// Numbers with fractions that may be classes.
-    const FEW: usize = 20;
+fn classes(cells: &[Text], column: usize, table: &Rows, needs: Needs) -> Result<Target, Failure> {
     if let Some((place, _)) = cells.iter().find(|(_, cell)| cell.is_empty()) {
         return Err(table.cell_failure("the cell is empty".to_owned(), place.clone(), column));
     }
@@ -435,19 +454,15 @@ fn classes(cells: &[Text], column: usize, table: &Rows) -> Result<Target, Failur
             format!("`{}` among classes that are numbers: the value is missing", escape::cut(cell, 60));
         return Err(table.cell_failure(what, place.clone(), column));
     }
-    let is_fraction = |name: &String| name.parse::<f64>().is_ok_and(|number| number.fract() != 0.0);
-    if names.iter().all(|name| number(name).is_ok())
-        && names.iter().any(is_fraction)
-        && names.len() > FEW.max(cells.len() / 2)
-    {
-        let what = format!(
-            "{} different numbers with fractions in {} rows are no classes",
-            names.len(),
-            cells.len()
-        );
-        let failure = Failure::new(CODE_USAGE, what);
-        return Err(failure
-            .help("linear-regression, random-forest, knn and others learn numbers: see `apr train --help`"));
+    let numbers: Option<Vec<f64>> =
+        names.iter().map(|name| number(name).ok().and_then(|_| name.parse().ok())).collect();
+    if let Some(numbers) = numbers.filter(|_| needs != Needs::NumberedClasses) {
+        check_class_numbers(numbers, cells.len()).map_err(|error| {
+            Failure::from(error).help(
+                "learn the numbers with gradient-boosting, random-forest, ridge, knn or mlp, for example `apr train gradient-boosting`, \
+                 or add --classes if each number is a class",
+            )
+        })?;
     }
     let of: std::collections::HashMap<&str, usize> =
         names.iter().enumerate().map(|(id, name)| (name.as_str(), id)).collect();

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::Trained;
 use super::algorithms::{SETTINGS, decimal, named};
-use super::data::Data;
+use super::data::{ClassesArg, Data};
 use super::scaling::{Scale, StandardizeArg};
 use super::weights::WeightArgs;
 use crate::error::Failure;
@@ -51,6 +51,8 @@ pub(super) struct SoftmaxArgs {
     /// Maximum number of iterations.
     #[arg(long, value_name = "N", default_value = "100", help_heading = SETTINGS)]
     max_iter: usize,
+    #[command(flatten)]
+    pub(super) classes: ClassesArg,
     #[command(flatten)]
     pub(super) weights: WeightArgs,
     #[command(flatten)]
@@ -115,7 +117,7 @@ pub(super) fn elastic_net(args: &ElasticNetArgs, data: &Data) -> Result<Trained,
 pub(super) fn softmax(args: &SoftmaxArgs, data: &Data) -> Result<Trained, Failure> {
     let table = data.table()?;
     let (ids, _) = table.classes()?;
-    let &SoftmaxArgs { c, max_iter, ref weights, standardize } = args;
+    let &SoftmaxArgs { c, max_iter, ref weights, standardize, .. } = args;
     let (scale, x) = standardize.samples(table)?;
     let class_weight = weights.class_weight(table)?;
     let options = SoftmaxOptions { c, max_iter, class_weight, ..SoftmaxOptions::default() };

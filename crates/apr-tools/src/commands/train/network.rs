@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::Trained;
 use super::algorithms::{Run, SETTINGS, decimal, named};
-use super::data::{Data, Needs, Target};
+use super::data::{ClassesArg, Data, Needs, Target};
 use super::scaling::Scale;
 use super::validation::EarlyStoppingArgs;
 use crate::error::{CODE_TABLE_COLUMNS, CODE_USAGE, Failure};
@@ -36,9 +36,8 @@ pub(super) struct MlpArgs {
     weight_decay: f32,
     #[command(flatten)]
     early_stopping: EarlyStoppingArgs,
-    /// The target is a class even if it is a number.
-    #[arg(long, help_heading = SETTINGS)]
-    classes: bool,
+    #[command(flatten)]
+    classes: ClassesArg,
 }
 
 /// A value of `--activation`.
@@ -51,7 +50,7 @@ enum ActivationArg {
 
 impl MlpArgs {
     pub(super) fn needs(&self) -> Needs {
-        if self.classes { Needs::Classes } else { Needs::Either }
+        self.classes.or(Needs::Either)
     }
 }
 

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 
 use super::Trained;
 use super::algorithms::{Run, SETTINGS, SeedArg, decimal, named};
-use super::data::{Data, Needs, Table, Target};
+use super::data::{ClassesArg, Data, Needs, Table, Target};
 use super::validation::EarlyStoppingArgs;
 use super::weights::WeightArgs;
 use crate::error::Failure;
@@ -90,9 +90,8 @@ struct LimitArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct TargetArgs {
-    /// The target is a class even if it is a number.
-    #[arg(long, help_heading = SETTINGS)]
-    classes: bool,
+    #[command(flatten)]
+    classes: ClassesArg,
     #[command(flatten)]
     weights: WeightArgs,
 }
@@ -133,7 +132,7 @@ impl RandomForestArgs {
 impl TargetArgs {
     /// What the target is, and the column of weights.
     pub(super) fn asked(&self) -> (Needs, Option<&str>) {
-        let needs = if self.classes { Needs::Classes } else { Needs::Either };
+        let needs = self.classes.or(Needs::Either);
         (needs, self.weights.column())
     }
 }

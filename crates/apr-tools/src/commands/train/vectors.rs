@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::Trained;
 use super::algorithms::{SETTINGS, named};
-use super::data::{Data, Needs, Target};
+use super::data::{ClassesArg, Data, Needs, Target};
 use super::linear::ended;
 use super::scaling::{Scale, StandardizeArg};
 use super::weights::WeightArgs;
@@ -29,6 +29,8 @@ pub(super) struct SvmArgs {
     /// Maximum number of iterations for a class, or a pair of classes [default: 1000, or 10000000 with a kernel].
     #[arg(long, value_name = "N", help_heading = SETTINGS)]
     max_iter: Option<usize>,
+    #[command(flatten)]
+    pub(super) classes: ClassesArg,
     #[command(flatten)]
     pub(super) weights: WeightArgs,
     #[command(flatten)]
@@ -50,9 +52,8 @@ pub(super) struct KnnArgs {
     /// What neighbours count: the same, or by the inverse of their distance.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = WeightsArg::Uniform, help_heading = SETTINGS)]
     weights: WeightsArg,
-    /// The target is a class even if it is a number.
-    #[arg(long, help_heading = SETTINGS)]
-    classes: bool,
+    #[command(flatten)]
+    classes: ClassesArg,
     #[command(flatten)]
     standardize: StandardizeArg,
 }
@@ -66,7 +67,7 @@ enum WeightsArg {
 
 impl KnnArgs {
     pub(super) const fn needs(&self) -> Needs {
-        if self.classes { Needs::Classes } else { Needs::Either }
+        self.classes.or(Needs::Either)
     }
 }
 
