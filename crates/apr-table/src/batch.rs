@@ -73,19 +73,40 @@ impl fmt::Display for CellError {
 
 impl core::error::Error for CellError {}
 
+/// The name of a type whose values cannot be read; nothing of one that is read.
+pub(crate) fn unsupported(data_type: &DataType) -> Option<&'static str> {
+    Some(match data_type {
+        DataType::Dictionary(_, values) => match **values {
+            DataType::Dictionary(..) => "dictionary of dictionaries",
+            // Nulls have no buffers, so that their number is whatever a file declares.
+            DataType::Null => "dictionary of nulls",
+            _ => return unsupported(values),
+        },
+        DataType::Decimal32(..) => "decimal32",
+        DataType::Decimal64(..) => "decimal64",
+        DataType::Decimal128(..) => "decimal128",
+        DataType::Decimal256(..) => "decimal256",
+        other if other.is_numeric() || other.is_string() => return None,
+        DataType::Boolean | DataType::Null => return None,
+        DataType::Date32 | DataType::Date64 => "date",
+        DataType::Time32(_) | DataType::Time64(_) => "time",
+        DataType::Timestamp(..) => "timestamp",
+        DataType::Duration(_) => "duration",
+        DataType::Interval(_) => "interval",
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            "binary"
+        }
+        DataType::Struct(_) => "struct",
+        DataType::Map(..) => "map",
+        DataType::Union(..) => "union",
+        DataType::RunEndEncoded(..) => "run-end encoded",
+        _ => "list",
+    })
+}
+
 /// Whether the values of a column of this type can be read.
 pub(crate) fn is_supported(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Dictionary(_, values) => {
-            // Nulls have no buffers, so that their number is whatever a file declares.
-            !matches!(**values, DataType::Dictionary(..) | DataType::Null) && is_supported(values)
-        }
-        other => {
-            other.is_numeric() && !other.is_decimal()
-                || other.is_string()
-                || matches!(other, DataType::Boolean | DataType::Null)
-        }
-    }
+    unsupported(data_type).is_none()
 }
 
 impl Batch {

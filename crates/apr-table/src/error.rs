@@ -21,6 +21,12 @@ located_error::errors! {
             => "write the table as a stream (`write_ipc_stream` of polars) or as Parquet";
         /// The file is no Parquet file, or a page of it cannot be decoded.
         Parquet {} = "tb-parquet" (Invalid), "invalid Parquet data" => DOWNLOAD;
+        /// Parts of the footer of a Parquet file say different things about its columns or rows: values would be read as another type, or shifted
+        /// against those of other columns.
+        ParquetFooter {
+            /// The contradiction.
+            what: &'static str,
+        } = "tb-parquet-footer" (Invalid), "the footer of the Parquet file contradicts itself: {what}" => DOWNLOAD;
         /// The pages of the file are compressed in a way that is not read: gzip, Brotli or LZO.
         Compression {} = "tb-compression" (Unsupported), "the compression of the Parquet file is not supported"
             => "write it with Snappy, LZ4 or zstd";
@@ -47,7 +53,10 @@ located_error::errors! {
         } = "tb-limit" (Invalid), "{what} of {found} bytes is more than the limit of {allowed}"
             => "write the table in smaller batches or row groups";
         /// The values of a column are neither numbers nor booleans nor texts: dates, decimals, lists and structures are not read.
-        ColumnType {} = "tb-type" (Unsupported), "the type of the column is not supported"
+        ColumnType {
+            /// The name of the type.
+            found: &'static str,
+        } = "tb-type" (Unsupported), "columns of type {found} are not supported"
             => "leave the column out, or convert it to numbers or text before";
         /// The table, or a batch of it, has other columns than it declared at the beginning.
         Columns {} = "tb-columns" (Invalid), "a batch has other columns than the table" => DOWNLOAD;

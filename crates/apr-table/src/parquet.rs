@@ -17,6 +17,7 @@ use crate::table::BATCH;
 use crate::unpanicked::unpanicked;
 
 mod column;
+mod footer;
 mod limits;
 mod thrift;
 mod types;
@@ -27,8 +28,8 @@ const MAX_TEXT: u64 = 64 << 20;
 /// The rows of a file, from the first.
 pub(crate) struct Rows {
     metadata: ParquetMetaData,
-    /// Of the columns; none of those whose type is not supported.
-    types: Vec<Option<Type>>,
+    /// Of the columns; of those whose type is not supported its name.
+    types: Vec<Result<Type, &'static str>>,
     open: Box<OpenColumn>,
     /// The row group that is read next.
     next_group: usize,
@@ -71,11 +72,11 @@ impl Rows {
         Ok(Self { metadata, types, open: Box::new(open), next_group: 0, group: None, refusal })
     }
 
-    /// Name of each column, and whether its type is supported.
-    pub(crate) fn columns(&self) -> Vec<(String, bool)> {
+    /// Name of each column, and that of its type if it is not supported.
+    pub(crate) fn columns(&self) -> Vec<(String, Option<&'static str>)> {
         let fields = self.metadata.file_metadata().schema().get_fields();
         let names = fields.iter().map(|field| field.name().to_owned());
-        names.zip(self.types.iter().map(Option::is_some)).collect()
+        names.zip(self.types.iter().map(|column_type| column_type.err())).collect()
     }
 
     /// The next rows of the columns, which are those of the first call.
@@ -120,7 +121,7 @@ impl Rows {
             let mut text_len = 0_u64;
             let mut columns = Vec::new();
             for &column in wanted {
-                let Some(column_type) = self.types.get(column).copied().flatten() else { continue };
+                let Some(Ok(column_type)) = self.types.get(column).copied() else { continue };
                 let leaf = leaf_of(&self.metadata, column).ok_or_else(too_few)?;
                 if column_type == Type::Text {
                     let chunk = group.columns().get(leaf).ok_or_else(too_few)?;

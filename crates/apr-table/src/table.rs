@@ -6,14 +6,15 @@ use std::io::Read;
 use arrow_array::{ArrayRef, RecordBatchReader};
 use located_error::Subject;
 
-use crate::batch::{Batch, is_supported};
+use crate::batch::{Batch, unsupported};
 use crate::error::{Error, ErrorKind};
 use crate::messages::Messages;
 
 /// A table of named columns that is read from the beginning to the end.
 pub struct Table<'r> {
     names: Vec<String>,
-    supported: Vec<bool>,
+    /// Of the columns whose type is not supported its name.
+    unsupported: Vec<Option<&'static str>>,
     /// The columns to read, in the order of the table.
     wanted: Vec<usize>,
     source: Source<'r>,
@@ -66,14 +67,14 @@ impl<'r> Table<'r> {
     pub fn record_batches(batches: impl RecordBatchReader + Send + 'r) -> Self {
         let schema = batches.schema();
         let columns =
-            schema.fields().iter().map(|field| (field.name().clone(), is_supported(field.data_type())));
+            schema.fields().iter().map(|field| (field.name().clone(), unsupported(field.data_type())));
         Self::new(columns.collect(), Source::Batches(Box::new(batches)))
     }
 
     fn of_arrow(messages: Messages<Box<dyn Read + 'r>>) -> Self {
         let schema = messages.schema();
         let columns =
-            schema.fields().iter().map(|field| (field.name().clone(), is_supported(field.data_type())));
+            schema.fields().iter().map(|field| (field.name().clone(), unsupported(field.data_type())));
         Self::new(columns.collect(), Source::Arrow(Box::new(messages)))
     }
 
@@ -114,19 +115,19 @@ impl<'r> Table<'r> {
         access: &apr_crypto::Access<'_>,
     ) -> Result<(Self, crate::ald::Verified), Error> {
         let columns =
-            dataset.fields().map(|field| (field.name().clone(), is_supported(field.data_type()))).collect();
+            dataset.fields().map(|field| (field.name().clone(), unsupported(field.data_type()))).collect();
         let (rows, verified) = dataset.verified(access)?;
         Ok((Self::new(columns, Source::Ald(Box::new(rows))), verified))
     }
 
-    /// Of columns with their names, and whether their types are supported.
-    fn new(columns: Vec<(String, bool)>, source: Source<'r>) -> Self {
-        let (names, supported): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-        let wanted = supported.iter().enumerate().filter(|(_, is_supported)| **is_supported);
+    /// Of columns with their names, and those of types that are not supported.
+    fn new(columns: Vec<(String, Option<&'static str>)>, source: Source<'r>) -> Self {
+        let (names, unsupported): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+        let wanted = unsupported.iter().enumerate().filter(|(_, unsupported)| unsupported.is_none());
         Self {
             names,
             wanted: wanted.map(|(column, _)| column).collect(),
-            supported,
+            unsupported,
             source,
             rest: None,
             n_read: 0,
@@ -147,9 +148,9 @@ impl<'r> Table<'r> {
     /// If the type of one is not supported.
     pub fn choose(&mut self, columns: &[usize]) -> Result<(), Error> {
         for &column in columns {
-            if self.supported.get(column) != Some(&true) {
+            if let Some(found) = self.unsupported.get(column).copied().unwrap_or(Some("of no column")) {
                 let name = self.names.get(column).map_or("", String::as_str);
-                return Err(Error::from(ErrorKind::ColumnType {}).of(Subject::column(name)));
+                return Err(Error::from(ErrorKind::ColumnType { found }).of(Subject::column(name)));
             }
         }
         let mut wanted = columns.to_vec();

@@ -1,4 +1,4 @@
-//! What is compared with the file before the library sees it: lengths that it would allocate, and how deep columns are nested.
+//! What is compared with the file before the library sees it: lengths that it would allocate.
 
 use alloc::sync::Arc;
 use std::sync::Mutex;
@@ -8,7 +8,8 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::thrift::{Damage, LIST, STRUCT, Thrift};
+use super::footer;
+use super::thrift::{Damage, STRUCT, Thrift};
 use crate::error::{Error, ErrorKind, within};
 
 /// What a file begins and ends with, and what one whose footer is encrypted does.
@@ -18,8 +19,6 @@ const ENCRYPTED: &[u8] = b"PARE";
 const TRAILER: usize = 8;
 /// Longest footer.
 const MAX_FOOTER: u64 = 256 << 20;
-/// Groups of columns in groups.
-const MAX_DEPTH: usize = 64;
 /// Longest page header. Statistics make it long.
 const MAX_PAGE_HEADER: usize = 1 << 20;
 /// Decompressed bytes that any page may have, and the current pages of all columns together.
@@ -51,50 +50,7 @@ pub(crate) fn check_footer(source: &impl ChunkReader) -> Result<(), Error> {
     }
     let begin = at.checked_sub(footer_len).ok_or_else(|| Error::from(ErrorKind::Parquet {}).at(at))?;
     let footer = read(begin, footer_len as usize)?;
-    check_schema(&footer).map_err(|_| Error::from(ErrorKind::Parquet {}).at(begin))
-}
-
-/// Checks that the elements of the schema are a tree. The library allocates for as many children as an element declares, and goes
-/// down by recursion.
-fn check_schema(footer: &[u8]) -> Result<(), Damage> {
-    const SCHEMA: i64 = 2;
-    const N_CHILDREN: i64 = 5;
-    let (mut footer, mut number) = (Thrift(footer), 0);
-    while let Some(kind) = footer.field(&mut number)? {
-        if number != SCHEMA {
-            footer.skip(kind)?;
-            continue;
-        }
-        let (kind, n_elements) = if kind == LIST { footer.list()? } else { return Err(Damage::Invalid) };
-        if kind != STRUCT {
-            return Err(Damage::Invalid);
-        }
-        // Children that each group on the way to the next element still lacks.
-        let mut missing: Vec<u64> = Vec::new();
-        for idx in 0..n_elements {
-            let (mut number, mut n_children) = (0, 0);
-            while let Some(kind) = footer.field(&mut number)? {
-                match number {
-                    N_CHILDREN => n_children = footer.integer(kind)?,
-                    _ => footer.skip(kind)?,
-                }
-            }
-            if let Some(missing) = missing.last_mut() {
-                *missing -= 1;
-            }
-            let left = n_elements - idx - 1;
-            let n_children = u64::try_from(n_children).ok().filter(|&count| count <= left);
-            missing.push(n_children.ok_or(Damage::Invalid)?);
-            while missing.last() == Some(&0) {
-                missing.pop();
-            }
-            if missing.len() > MAX_DEPTH {
-                return Err(Damage::Invalid);
-            }
-        }
-        return Ok(());
-    }
-    Err(Damage::Invalid)
+    footer::check(&footer).map_err(|kind| Error::from(kind).at(begin))
 }
 
 /// A file whose pages are checked when the library begins to read them.

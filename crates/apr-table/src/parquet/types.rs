@@ -6,7 +6,7 @@ use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
 use parquet::file::metadata::FileMetaData;
 use parquet::schema::types::Type as Field;
 
-use crate::batch::is_supported;
+use crate::batch::unsupported;
 
 /// The metadata with the schema of the Arrow table that a file was written from: an IPC message in base64.
 const ARROW_SCHEMA: &str = "ARROW:schema";
@@ -27,9 +27,10 @@ pub(crate) enum Type {
     Null,
 }
 
-/// The types of the columns, none of those that are not read; nothing if the file contradicts itself.
-pub(crate) fn of(metadata: &FileMetaData) -> Option<Vec<Option<Type>>> {
-    let mut types: Vec<_> = metadata.schema().get_fields().iter().map(|field| of_field(field)).collect();
+/// The types of the columns, of those that are not read their names; nothing if the file contradicts itself.
+pub(crate) fn of(metadata: &FileMetaData) -> Option<Vec<Result<Type, &'static str>>> {
+    let fields = metadata.schema().get_fields();
+    let mut types: Vec<_> = fields.iter().map(|field| of_field(field).ok_or_else(|| name(field))).collect();
     let entries = metadata.key_value_metadata().into_iter().flatten();
     let written = entries.filter(|entry| entry.key == ARROW_SCHEMA).find_map(|entry| entry.value.as_deref());
     if let Some(written) = written {
@@ -37,10 +38,39 @@ pub(crate) fn of(metadata: &FileMetaData) -> Option<Vec<Option<Type>>> {
         let schema = try_schema_from_ipc_buffer(&message).ok()?;
         // Durations are integers but for this.
         for (column_type, field) in types.iter_mut().zip(schema.fields()) {
-            *column_type = column_type.filter(|_| is_supported(field.data_type()));
+            if let (Ok(_), Some(found)) = (&column_type, unsupported(field.data_type())) {
+                *column_type = Err(found);
+            }
         }
     }
     Some(types)
+}
+
+/// The name of a type that is not read.
+fn name(field: &Field) -> &'static str {
+    let info = field.get_basic_info();
+    match (info.logical_type_ref(), info.converted_type()) {
+        (Some(LogicalType::Decimal(..)), _) | (_, ConvertedType::DECIMAL) => "decimal",
+        (Some(LogicalType::Timestamp(..)), _)
+        | (_, ConvertedType::TIMESTAMP_MILLIS | ConvertedType::TIMESTAMP_MICROS) => "timestamp",
+        (Some(LogicalType::Date), _) | (_, ConvertedType::DATE) => "date",
+        (Some(LogicalType::Time(..)), _) | (_, ConvertedType::TIME_MILLIS | ConvertedType::TIME_MICROS) => {
+            "time"
+        }
+        (Some(LogicalType::Map), _) | (_, ConvertedType::MAP | ConvertedType::MAP_KEY_VALUE) => "map",
+        (Some(LogicalType::List), _) | (_, ConvertedType::LIST) => "list",
+        (Some(LogicalType::Enum), _) | (_, ConvertedType::ENUM) => "enum",
+        (Some(LogicalType::Uuid), _) => "UUID",
+        (Some(LogicalType::Bson), _) | (_, ConvertedType::BSON) => "BSON",
+        (_, ConvertedType::INTERVAL) => "interval",
+        _ if info.has_repetition() && info.repetition() == Repetition::REPEATED => "list",
+        _ if !field.is_primitive() => "struct",
+        _ => match field.get_physical_type() {
+            Physical::INT96 => "int96",
+            Physical::BYTE_ARRAY | Physical::FIXED_LEN_BYTE_ARRAY => "binary",
+            _ => "another kind of number",
+        },
+    }
 }
 
 /// The type of a column by the rules of

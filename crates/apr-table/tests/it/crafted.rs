@@ -79,6 +79,57 @@ fn file(schema: &[Vec<u8>], pages: &[u8]) -> Vec<u8> {
     [&b"PAR1"[..], pages, &footer, &len, b"PAR1"].concat()
 }
 
+/// A footer with a row group of two columns of 20 values each, of which `change` changes something: the types and numbers of values of the chunks, the
+/// rows of the group and of the file.
+fn footer(change: impl FnOnce(&mut [i64; 6])) -> Vec<u8> {
+    let mut values = [1, 1, 20, 20, 20, 20];
+    change(&mut values);
+    let [first, second, n_first, n_second, of_group, of_file] = values;
+    let chunk = |kind: i64, n_values: i64| {
+        let meta = Struct::default()
+            .int(1, kind)
+            .list(2, 5, &[vec![0]])
+            .list(3, 8, &[[&[1], &b"x"[..]].concat()])
+            .int(4, 0)
+            .field(5, 6, &varint(n_values as u64 * 2))
+            .field(6, 6, &varint(0))
+            .field(7, 6, &varint(0))
+            .field(9, 6, &varint(8));
+        Struct::default().field(2, 6, &varint(8)).child(3, meta).end()
+    };
+    let chunks = [chunk(first, n_first), chunk(second, n_second)];
+    let rows = Struct::default().list(1, 12, &chunks).field(2, 6, &varint(0));
+    let rows = rows.field(3, 6, &varint(of_group as u64 * 2)).end();
+    let columns = [group(2), column(), column()];
+    let footer = Struct::default().int(1, 1).list(2, 12, &columns);
+    let footer = footer.field(3, 6, &varint(of_file as u64 * 2)).list(4, 12, &[rows]).end();
+    let len = (footer.len() as u32).to_le_bytes();
+    [&b"PAR1"[..], &footer, &len, b"PAR1"].concat()
+}
+
+#[test]
+fn parts_of_a_footer_that_disagree_are_refused() {
+    let refused = |bytes| Table::parquet_in_memory(bytes).map(drop).map_err(|error| error.to_string());
+    assert_eq!(refused(footer(|_| ())), Ok(()));
+    for (change, what) in [
+        // 32-bit floats in a column of 32-bit integers.
+        ((|values| values[1] = 4) as fn(&mut [i64; 6]), "are of another type than the schema says"),
+        (|values| values[3] = 19, "have different numbers of values"),
+        (|values| values[4] = 21, "have another number of values than it has rows"),
+        (|values| values[5] = 40, "have another number of rows than the file"),
+        (
+            |values| {
+                values[4] = 10;
+                values[5] = 10;
+            },
+            "have another number of values than it has rows",
+        ),
+    ] {
+        let error = refused(footer(change)).unwrap_err();
+        assert!(error.contains("contradicts itself") && error.contains(what), "{what}: {error}");
+    }
+}
+
 /// A page whose header declares this.
 fn page(kind: i64, decompressed: i64, of_kind: (u8, Struct)) -> Vec<u8> {
     let content = [0; 16];

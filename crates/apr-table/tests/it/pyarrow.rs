@@ -140,7 +140,12 @@ fn columns_of_other_types_are_refused_by_name() {
         assert_eq!(names.len(), 7);
         for (column, name) in names.iter().enumerate().skip(1) {
             let error = open(file).unwrap().choose(&[column]).unwrap_err();
-            assert_eq!(*error.kind(), ErrorKind::ColumnType {});
+            let expected = match (name.as_str(), file) {
+                ("time", _) => "timestamp",
+                ("decimal", "other_types.arrows") => "decimal128",
+                (name, _) => name,
+            };
+            assert!(matches!(*error.kind(), ErrorKind::ColumnType { found } if found == expected), "{error}");
             assert_eq!(error.subject().unwrap().name(), name);
         }
         assert_eq!(read(&mut open(file).unwrap(), 0).1.unwrap().len(), 25);
