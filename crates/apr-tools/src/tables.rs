@@ -158,7 +158,8 @@ impl Table {
             #[cfg(feature = "tables")]
             Rows::Arrays(arrays) => {
                 table.n_columns = arrays.n_columns();
-                return Ok(table);
+                let Some(names) = arrays.names() else { return Ok(table) };
+                Some(names)
             }
             Rows::Csv(csv) => {
                 let Some(first) = csv.next().map_err(|failure| failure.in_file(&table.label))? else {

@@ -17,15 +17,23 @@ use crate::terminal::escape;
 /// An array with a row for each sample, and other arrays with a value for each.
 pub(super) struct Arrays {
     file: ModelFile<FileSource>,
-    /// The array with the rows, by its place in the file.
-    rows: usize,
+    places: Places,
+    next_row: usize,
+}
+
+/// Which arrays are rows and columns.
+struct Places {
+    /// The array with the rows, by its place in the file; none if each array is a column.
+    rows: Option<usize>,
     n_rows: usize,
+    /// Columns of the array with the rows.
     n_columns: usize,
+    /// Names of the columns, if each array is one.
+    names: Option<Vec<String>>,
     /// Places of the arrays with a value for each row, which may be asked for as columns.
     others: Vec<usize>,
     /// The arrays beside the rows.
     by_name: HashMap<String, Other>,
-    next_row: usize,
 }
 
 /// An array that is not the one with the rows.
@@ -45,69 +53,36 @@ const ROWS: [&str; 2] = ["X", "x"];
 impl Arrays {
     pub(super) fn open(file: FileSource, wanted: Option<&str>) -> Result<Self, Failure> {
         let file = ModelFile::read(file, &OpenOptions::new())?;
-        let tensors = file.tensors()?;
-        let refused = |what: String| Err(Failure::new(CODE_TABLE_COLUMNS, what));
-        let is_table = |tensor: &&Tensor<'_>| tensor.shape().len() == 2;
-        let mut tables = tensors.iter().filter(is_table);
-        let rows = match (wanted, tables.next(), tables.next()) {
-            (Some(wanted), ..) => tensors.iter().find(|tensor| tensor.name() == wanted),
-            (None, Some(only), None) => Some(only),
-            (None, ..) => tensors.iter().filter(is_table).find(|tensor| ROWS.contains(&tensor.name())),
-        };
-        let Some(rows) = rows else {
-            let names: Vec<String> = tensors.iter().map(|tensor| shown(tensor)).collect();
-            let failure = refused(match wanted {
-                Some(wanted) => format!("there is no array `{}`", escape::cut(wanted, 60)),
-                None if tensors.iter().any(|tensor| is_table(&tensor)) => {
-                    "several arrays may be the table".to_owned()
-                }
-                None => "no array has two dimensions, one of samples and one of features".to_owned(),
-            });
-            return failure.map_err(|failure| {
-                let failure = failure.because(super::listed(&names));
-                if wanted.is_none() { failure.help("name the array of rows with --array") } else { failure }
-            });
-        };
-        let &[n_rows, n_columns] = rows.shape() else {
-            return refused(format!(
-                "{} does not have two dimensions, one of samples and one of features",
-                shown(rows)
-            ));
-        };
-        check(rows)?;
-        let is_column = |shape: &[usize]| matches!(*shape, [len] | [len, 1] if len == n_rows);
-        let (mut others, mut by_name, mut rows_at) = (Vec::new(), HashMap::new(), 0);
-        for (at, tensor) in tensors.iter().enumerate() {
-            if tensor.name() == rows.name() {
-                rows_at = if core::ptr::eq(tensor, rows) { at } else { rows_at };
-                continue;
-            }
-            let column = is_column(tensor.shape()).then_some(others.len());
-            others.extend(column.map(|_| at));
-            let other = Other { at, column, is_sound: column.is_some() && check(tensor).is_ok() };
-            by_name.entry(tensor.name().to_owned()).or_insert(other);
-        }
-        Ok(Self { rows: rows_at, n_rows, n_columns, others, by_name, next_row: 0, file })
+        let places = Places::of(&file.tensors()?, wanted)?;
+        Ok(Self { file, places, next_row: 0 })
     }
 
-    pub(super) const fn n_columns(&self) -> usize {
-        self.n_columns
+    pub(super) fn n_columns(&self) -> usize {
+        self.places.names.as_ref().map_or(self.places.n_columns, Vec::len)
+    }
+
+    /// The names of the columns, if each is an array.
+    pub(super) fn names(&self) -> Option<Vec<String>> {
+        self.places.names.clone()
     }
 
     /// The number of the array of that name as a column, if there is one with a value for each row.
     pub(super) fn column(&self, wanted: &str) -> Result<Option<usize>, Failure> {
-        let Some(other) = self.by_name.get(wanted) else { return Ok(None) };
+        let Some(other) = self.places.by_name.get(wanted) else { return Ok(None) };
         if !other.is_sound
             && let Some(tensor) = self.file.tensor_at(other.at)?
         {
             if other.column.is_none() {
-                let what =
-                    format!("{} does not have one value for each of {} rows", shown(&tensor), self.n_rows);
+                let what = format!(
+                    "{} does not have one value for each of {} rows",
+                    shown(&tensor),
+                    self.places.n_rows
+                );
                 return Err(Failure::new(CODE_TABLE_COLUMNS, what));
             }
             check(&tensor)?;
         }
-        Ok(other.column.map(|column| self.n_columns + column))
+        Ok(other.column.map(|column| self.places.n_columns + column))
     }
 
     /// Takes the next rows, at most `limit`, until the first one at fault.
@@ -119,7 +94,7 @@ impl Arrays {
         taken: &mut Taken<T>,
     ) -> Result<(), Stop> {
         let first = self.next_row;
-        let n_rows = limit.min(self.n_rows - first);
+        let n_rows = limit.min(self.places.n_rows - first);
         self.next_row += n_rows;
         let accepted = accepted(wanted.accepts);
         // Once for all columns: finding an array in a file takes as long as the file has arrays.
@@ -128,14 +103,16 @@ impl Arrays {
             Some(tensor) => Part::read(tensor, width, first, n_rows),
             None => Ok(Part::default()),
         };
-        let in_rows = |column: &usize| *column < self.n_columns;
+        let in_rows = |column: &usize| *column < self.places.n_columns;
         let rows = match wanted.numbers.iter().any(in_rows) || wanted.text.as_ref().is_some_and(in_rows) {
-            true => part(self.rows, self.n_columns)?,
+            true => {
+                self.places.rows.map_or_else(|| Ok(Part::default()), |at| part(at, self.places.n_columns))?
+            }
             false => Part::default(),
         };
-        let texts_of = |column: usize| match column.checked_sub(self.n_columns) {
+        let texts_of = |column: usize| match column.checked_sub(self.places.n_columns) {
             None => Ok(rows.texts(column, n_rows)),
-            Some(other) => match self.others.get(other) {
+            Some(other) => match self.places.others.get(other) {
                 Some(&at) => part(at, 1).map(|part| part.texts(0, n_rows)),
                 None => Ok(Vec::new()),
             },
@@ -152,13 +129,13 @@ impl Arrays {
             if !is_number(&column) {
                 names.insert(column, texts_of(column)?);
             } else if let Some(&at) =
-                column.checked_sub(self.n_columns).and_then(|other| self.others.get(other))
+                column.checked_sub(self.places.n_columns).and_then(|other| self.places.others.get(other))
             {
                 others.insert(column, part(at, 1)?.cells(accepted));
             }
         }
-        let cell = |row: usize, column: usize| match column < self.n_columns {
-            true => values.get(row * self.n_columns + column),
+        let cell = |row: usize, column: usize| match column < self.places.n_columns {
+            true => values.get(row * self.places.n_columns + column),
             false => others.get(&column)?.get(row),
         };
         let texts = match wanted.text {
@@ -190,6 +167,89 @@ impl Arrays {
             taken.n_rows += 1;
         }
         Ok(())
+    }
+}
+
+impl Places {
+    fn of(tensors: &[Tensor<'_>], wanted: Option<&str>) -> Result<Self, Failure> {
+        let refused = |what: String| Err(Failure::new(CODE_TABLE_COLUMNS, what));
+        let is_table = |tensor: &&Tensor<'_>| tensor.shape().len() == 2;
+        let mut tables = tensors.iter().filter(is_table);
+        let tables = (tables.next(), tables.next());
+        if let (None, (None, _), Some(n_rows)) = (wanted, tables, common_length(tensors)) {
+            return Ok(Self::of_columns(tensors, n_rows));
+        }
+        let rows = match (wanted, tables) {
+            (Some(wanted), _) => tensors.iter().find(|tensor| tensor.name() == wanted),
+            (None, (Some(only), None)) => Some(only),
+            (None, _) => tensors.iter().filter(is_table).find(|tensor| ROWS.contains(&tensor.name())),
+        };
+        let Some(rows) = rows else { return Err(without_rows(tensors, wanted)) };
+        let &[n_rows, n_columns] = rows.shape() else {
+            return refused(format!(
+                "{} does not have two dimensions, one of samples and one of features",
+                shown(rows)
+            ));
+        };
+        check(rows)?;
+        let mut places =
+            Self { rows: None, n_rows, n_columns, names: None, others: Vec::new(), by_name: HashMap::new() };
+        for (at, tensor) in tensors.iter().enumerate() {
+            match tensor.name() == rows.name() {
+                true if core::ptr::eq(tensor, rows) => places.rows = Some(at),
+                true => {}
+                false => places.add(at, tensor),
+            }
+        }
+        Ok(places)
+    }
+
+    /// Of an archive each array of which is a column.
+    fn of_columns(tensors: &[Tensor<'_>], n_rows: usize) -> Self {
+        let (others, by_name) = (Vec::new(), HashMap::new());
+        let mut places = Self { rows: None, n_rows, n_columns: 0, names: None, others, by_name };
+        tensors.iter().enumerate().for_each(|(at, tensor)| places.add(at, tensor));
+        let names = places.others.iter().filter_map(|&at| tensors.get(at));
+        places.names = Some(names.map(|tensor| tensor.name().to_owned()).collect());
+        places
+    }
+
+    /// Adds an array beside the rows.
+    fn add(&mut self, at: usize, tensor: &Tensor<'_>) {
+        let is_column = matches!(*tensor.shape(), [len] | [len, 1] if len == self.n_rows);
+        let column = is_column.then_some(self.others.len());
+        self.others.extend(column.map(|_| at));
+        let other = Other { at, column, is_sound: column.is_some() && check(tensor).is_ok() };
+        self.by_name.entry(tensor.name().to_owned()).or_insert(other);
+    }
+}
+
+/// The length of the arrays of one dimension in an archive, if it is that of all of them.
+fn common_length(tensors: &[Tensor<'_>]) -> Option<usize> {
+    let mut lengths = tensors.iter().filter_map(|tensor| match *tensor.shape() {
+        [len] if !tensor.name().is_empty() => Some(len),
+        _ => None,
+    });
+    let first = lengths.next()?;
+    lengths.all(|len| len == first).then_some(first)
+}
+
+/// No array is the one with the rows.
+fn without_rows(tensors: &[Tensor<'_>], wanted: Option<&str>) -> Failure {
+    let has_table = tensors.iter().any(|tensor| tensor.shape().len() == 2);
+    let what = match wanted {
+        Some(wanted) => format!("there is no array `{}`", escape::cut(wanted, 60)),
+        None if has_table => "several arrays may be the table".to_owned(),
+        None => "no array has two dimensions, one of samples and one of features".to_owned(),
+    };
+    let names: Vec<String> = tensors.iter().map(shown).collect();
+    let failure = Failure::new(CODE_TABLE_COLUMNS, what).because(super::listed(&names));
+    match (wanted, has_table) {
+        (Some(_), _) => failure,
+        (None, true) => failure.help("name the array of rows with --array"),
+        (None, false) => failure.help(
+            "save an array of two dimensions, or arrays of one dimension and one length, which are columns: numpy.savez(FILE, x=..., y=...)",
+        ),
     }
 }
 

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use apr_crypto::SigningKey;
+use serde_json::json;
 
-use crate::sandbox::{Sandbox, line};
+use crate::sandbox::{Sandbox, Tensor, file, line};
 
 const JSON_LINES: &str = "{\"note\":\"first\",\"b\":2,\"a\":1.0}\n{\"a\":3.0,\"b\":4,\"note\":null}\n\
     {\"b\":1e2,\"a\":-0.5}\n\n{\"note\":\"last\",\"b\":0,\"a\":2.5}\n";
@@ -88,6 +89,32 @@ fn every_format_trains_the_same_model() {
         assert_eq!(ran.exit, 0, "{name} {}", ran.stderr);
         assert_eq!(digests(output), digests("csv.apr"), "{name}");
     }
+}
+
+#[test]
+fn arrays_of_one_dimension_are_columns() {
+    let sandbox = Sandbox::with_models();
+    let column = |name: &str, values: &[f32]| {
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        Tensor::new(name, st_core::Dtype::F32, &[values.len()], bytes)
+    };
+    let write = |name: &str, columns: &[Tensor]| {
+        sandbox.write("c.safetensors", &file(columns, &Default::default()));
+        assert_eq!(sandbox.run(&["convert", "c.safetensors", name, "--force"]).exit, 0);
+    };
+    let columns = [column("age", &[1.0, 2.0, 3.0, 4.0]), column("size", &[0.0, 1.0, 0.0, 1.0])];
+    let prices = column("price", &[2.0, 5.0, 6.0, 9.0]);
+    write("t.npz", &[columns[0].clone(), columns[1].clone(), prices]);
+    let args = ["train", "linear-regression", "--data", "t.npz", "--target", "price", "-o", "p.apr"];
+    let (exit, report) = sandbox.json(&args);
+    assert_eq!((exit, &report["features"], &report["target"]), (0, &json!(["age", "size"]), &json!("price")));
+    write("rows.npz", &columns);
+    let ran = sandbox.run(&["predict", "p.apr", "-i", "rows.npz"]);
+    let found: Vec<f32> = ran.stdout.lines().map(|line| line.parse().unwrap()).collect();
+    assert!(found.iter().zip([2.0, 5.0, 6.0, 9.0]).all(|(a, b)| (a - b).abs() < 1e-4), "{ran:?}");
+    write("t.npz", &[column("age", &[1.0, 2.0]), column("size", &[0.0])]);
+    let ran = sandbox.run(&["train", "pca", "--data", "t.npz", "-o", "q.apr"]);
+    assert!(ran.exit == 3 && ran.stderr.contains("of one dimension and one length"), "{ran:?}");
 }
 
 #[test]
