@@ -76,6 +76,39 @@ formats! {
         "read it with scipy.io.loadmat (version 7.3: h5py) and save the arrays as safetensors";
     /// ONNX.
     Onnx, "onnx", "an ONNX model", CONVERT;
+    /// ONNX with operators of `ai.onnx.ml`: trees, linear models, scalers. Not recognized by its first bytes: a reader of the graph finds them.
+    OnnxMl, "onnx-ml", "an ONNX-ML model (trees or linear models as attributes of operators)",
+        "`apr` does not run it: ONNX Runtime does; a model of scikit-learn is exported where it was trained: apr.sklearn.export in Python";
+    /// XGBoost: JSON, UBJSON, and the binary format of old versions.
+    XgBoost, "xgboost", "an XGBoost model",
+        "`apr` does not read it: in Python, xgboost.Booster(model_file=FILE) does; `apr train gradient-boosting` trains trees for `apr predict`";
+    /// LightGBM: the text that `save_model` writes.
+    LightGbm, "lightgbm", "a LightGBM model",
+        "`apr` does not read it: in Python, lightgbm.Booster(model_file=FILE) does; `apr train gradient-boosting` trains trees for `apr predict`";
+    /// LightGBM: the JSON of `dump_model`, which no version of LightGBM reads again.
+    LightGbmDump, "lightgbm-dump", "a LightGBM model as JSON (dump_model)",
+        "`apr` does not read it, nor does LightGBM, which loads the file of save_model; `apr train gradient-boosting` trains trees for `apr predict`";
+    /// CatBoost: `.cbm` and JSON.
+    CatBoost, "catboost", "a CatBoost model",
+        "`apr` does not read it: in Python, catboost.CatBoost().load_model(FILE) does (format='json' for JSON); `apr train gradient-boosting` \
+         trains trees for `apr predict`";
+    /// skops: estimators of scikit-learn as JSON and arrays in a ZIP archive.
+    Skops, "skops", "a .skops file of scikit-learn models",
+        "`apr` does not read it: load it with skops.io.load(FILE, trusted=...) and export the estimator with apr.sklearn.export in Python";
+    /// A program of `ExecuTorch`.
+    ExecuTorch, "executorch", "an ExecuTorch program (.pte)",
+        "it is compiled for a device, and `apr` does not read it: convert the PyTorch checkpoint that it was made of";
+    /// An engine of TensorRT.
+    TensorRt, "tensorrt", "a TensorRT engine",
+        "it is compiled for one GPU, and `apr` does not read it: convert the ONNX model or checkpoint that it was made of";
+    /// The graph of OpenVINO IR.
+    OpenVino, "openvino", "the graph of an OpenVINO model (IR)",
+        "`apr` does not read OpenVINO IR: convert the ONNX model or checkpoint that it was made of";
+    /// The weights beside the graph of OpenVINO IR: bytes that only the graph describes, so recognized by the file beside it.
+    OpenVinoWeights, "openvino-weights", "the weights of an OpenVINO model (IR), which the .xml file beside it describes",
+        "`apr` does not read OpenVINO IR: convert the ONNX model or checkpoint that it was made of";
+    /// UBJSON of another kind.
+    Ubjson, "ubjson", "UBJSON (binary JSON)", "`apr` does not read it: name the model file itself";
     /// The graph of a TensorFlow SavedModel.
     SavedModel, "saved-model", "the graph of a TensorFlow SavedModel", CONVERT;
     /// The index of a TensorFlow checkpoint of version 2.
@@ -118,11 +151,15 @@ formats! {
     /// HTML.
     WebPage, "web-page", "a web page", DOWNLOAD;
     /// XML.
-    Xml, "xml", "XML text", DOWNLOAD;
+    Xml, "xml", "XML text",
+        "`apr` reads no models in XML; if the file was downloaded as something else, read it: it may be the server's error message";
     /// What servers send as JSON instead of a file.
     ErrorReply, "error-reply", "the error message of a server", DOWNLOAD;
     /// A Git LFS pointer, stored in place of a large file.
     GitLfs, "git-lfs", "a Git LFS pointer, not the model itself", "download the model it stands for: git lfs pull";
+    /// A Git LFS pointer that was committed with the marks of a merge conflict.
+    GitLfsConflict, "git-lfs-conflict", "a Git LFS pointer with an unresolved merge conflict",
+        "`git lfs pull` refuses it: edit it so that one oid and its size are left, without the lines of the conflict, commit that, then git lfs pull";
     /// Zeros only.
     Zeros, "zeros", "a file of zeros", "the download was started and did not finish: download it again";
 

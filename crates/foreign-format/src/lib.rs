@@ -23,6 +23,7 @@ extern crate std;
 
 mod format;
 mod sniff;
+mod text;
 mod zip;
 
 pub use self::format::Format;

@@ -1,6 +1,7 @@
 //! Formats recognized by their first bytes.
 
 use crate::Format;
+use crate::text::{index, text};
 use crate::zip;
 
 /// Bytes of the beginning of a file that [`sniff`] looks at.
@@ -18,9 +19,6 @@ const TABLE_FOOTER: u64 = 48;
 const HDF5_MAGIC: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 const MAX_USER_BLOCK: u64 = 1 << 20;
 
-/// Longest JSON in which the first file of an index is looked for after [`PREFIX`].
-const MAX_INDEX: u64 = 16 << 20;
-
 /// Format, offset of the magic number, magic number.
 const MAGICS: &[(Format, usize, &[u8])] = &[
     (Format::Ggml, 0, b"tjgg"),
@@ -35,6 +33,15 @@ const MAGICS: &[(Format, usize, &[u8])] = &[
     (Format::Mat, 0, b"MATLAB 5.0 MAT-file"),
     (Format::Mat, 0, b"MATLAB 7.3 MAT-file"),
     (Format::TfLite, 4, b"TFL3"),
+    (Format::CatBoost, 0, b"CBM1"),
+    // The first key of UBJSON, after the type and the eight bytes of its length.
+    (Format::XgBoost, 0, b"{L\0\0\0\0\0\0\0\x07learner"),
+    (Format::XgBoost, 0, b"{i\x07learner"),
+    (Format::XgBoost, 0, b"{U\x07learner"),
+    // Before `.json`, until XGBoost 3.0.
+    (Format::XgBoost, 0, b"binf"),
+    (Format::TensorRt, 0, b"ftrt"),
+    (Format::TensorRt, 0, b"ptrt"),
     // The first pickle is one number, in protocol 2 unless asked otherwise; 4 and 5 put it into a frame.
     (Format::TorchLegacy, 0, b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"),
     (Format::TorchLegacy, 0, b"\x80\x03\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"),
@@ -96,6 +103,16 @@ pub fn sniff(first: &[u8]) -> Option<Format> {
         is_proof && first.get(at..).is_some_and(|bytes| bytes.starts_with(magic))
     };
     if let Some(&(format, ..)) = MAGICS.iter().find(has) {
+        return Some(match readable {
+            Some(pointer) if format == Format::GitLfs && pointer.contains("\n<<<<<<< ") => {
+                Format::GitLfsConflict
+            }
+            _ => format,
+        });
+    }
+    if readable.is_none()
+        && let Some(format) = by_pattern(first)
+    {
         return Some(format);
     }
     if first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06") {
@@ -164,6 +181,19 @@ pub fn identify<E>(
     }
 }
 
+/// Formats whose magic number has a part that varies.
+fn by_pattern(first: &[u8]) -> Option<Format> {
+    match first {
+        // The version of the format in two digits.
+        [_, _, _, _, b'E', b'T', b'0'..=b'9', b'0'..=b'9', ..] => Some(Format::ExecuTorch),
+        // An object whose first key has less than 256 bytes.
+        [b'{', b'L', 0, 0, 0, 0, 0, 0, 0, 1..=255, letter, ..] if letter.is_ascii_graphic() => {
+            Some(Format::Ubjson)
+        }
+        _ => None,
+    }
+}
+
 /// Formats of bytes without a long magic number.
 fn binary(first: &[u8]) -> Option<Format> {
     match first {
@@ -222,109 +252,6 @@ fn readable(first: &[u8]) -> Option<&str> {
     text.chars().all(is_readable).then_some(text)
 }
 
-/// The format of a text file, by its first words.
-fn text(readable: &str) -> Format {
-    let text = readable.trim_ascii_start();
-    let begins = |word: &str| {
-        text.as_bytes().get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word.as_bytes()))
-    };
-    if begins("<!doctype html") || begins("<html") || begins("<head") || begins("<!--") {
-        Format::WebPage
-    } else if begins("<?xml") || begins("<error") {
-        Format::Xml
-    } else if let Some(json) = text.strip_prefix('{') {
-        let first_key_is = |keys: &[&str]| {
-            let key = json.trim_ascii_start().strip_prefix('"').and_then(|rest| rest.split('"').next());
-            key.is_some_and(|key| keys.contains(&key))
-        };
-        let mut scan = FirstShard::default();
-        if scan.feed(readable.as_bytes()) == Some(true) {
-            Format::TorchIndex
-        } else if scan.strings.is_some() || first_key_is(&["metadata"]) {
-            Format::ShardIndex
-        } else if first_key_is(&["error", "errors", "message", "detail", "code", "status"]) {
-            Format::ErrorReply
-        } else {
-            Format::Json
-        }
-    } else if begins("[{") || begins("[\n") {
-        Format::Json
-    } else if is_table(readable) {
-        Format::Csv
-    } else {
-        Format::Text
-    }
-}
-
-/// Endings of files of PyTorch.
-const TORCH: [&str; 4] = [".bin", ".pt", ".pth", ".ckpt"];
-
-/// Looks in JSON for the first file that an index of shards names, byte by byte.
-#[derive(Default)]
-struct FirstShard {
-    /// Strings since `weight_map`: a tensor, then its file. `None` before it.
-    strings: Option<u8>,
-    is_open: bool,
-    is_escaped: bool,
-    /// The last bytes of the string, after zeros.
-    last: u128,
-}
-
-impl FirstShard {
-    const KEY: u128 = u128::from_be_bytes(*b"\0\0\0\0\0\0weight_map");
-
-    /// Whether the first file is one of PyTorch; `None` as long as that is not known.
-    fn feed(&mut self, bytes: &[u8]) -> Option<bool> {
-        bytes.iter().find_map(|byte| self.step(*byte))
-    }
-
-    fn step(&mut self, byte: u8) -> Option<bool> {
-        if !self.is_open {
-            self.is_open = byte == b'"';
-            self.last = 0;
-            return (self.strings == Some(0) && byte == b'}').then_some(false);
-        }
-        if byte == b'"' && !self.is_escaped {
-            self.is_open = false;
-            self.strings = match self.strings {
-                None => (self.last == Self::KEY).then_some(0),
-                Some(0) => Some(1),
-                Some(_) => {
-                    let last = self.last.to_be_bytes();
-                    return Some(TORCH.iter().any(|ending| last.ends_with(ending.as_bytes())));
-                }
-            };
-            return None;
-        }
-        self.is_escaped = byte == b'\\' && !self.is_escaped;
-        self.last = self.last << 8 | u128::from(byte);
-        None
-    }
-}
-
-/// The format of JSON whose first file may be named after its first bytes, from which it looks like `format`.
-fn index<E>(
-    format: Format,
-    len: u64,
-    first: &[u8],
-    read: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
-) -> Result<Format, E> {
-    let mut scan = FirstShard::default();
-    let mut found = scan.feed(first);
-    let (mut at, mut piece) = (first.len() as u64, [0; PREFIX]);
-    while found.is_none() && at < len && len <= MAX_INDEX {
-        let take = usize::try_from(len - at).map_or(PREFIX, |left| left.min(PREFIX));
-        read(at, &mut piece[..take])?;
-        found = scan.feed(&piece[..take]);
-        at += take as u64;
-    }
-    Ok(match found {
-        Some(true) => Format::TorchIndex,
-        Some(false) => Format::ShardIndex,
-        None => format,
-    })
-}
-
 /// Pickles of protocols 0 and 1 are nearly text: a class by module and name, or a container put into the memo.
 fn is_text_pickle(first: &[u8]) -> bool {
     match first {
@@ -344,16 +271,6 @@ fn is_text_pickle(first: &[u8]) -> bool {
         }
         _ => false,
     }
-}
-
-/// Whether the first lines have equally many fields, and more than one.
-fn is_table(text: &str) -> bool {
-    let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n')).take(2);
-    let (Some(head), Some(row)) = (lines.next(), lines.next()) else { return false };
-    [',', ';', '\t'].iter().any(|&separator| {
-        let fields = |line: &str| line.matches(separator).count();
-        fields(head) > 0 && fields(head) == fields(row)
-    })
 }
 
 #[cfg(test)]
@@ -420,6 +337,52 @@ mod tests {
         ] {
             let index = alloc::format!(r#"{{"metadata": {{"total_size": 8}}, "weight_map": {weight_map}"#);
             assert_eq!(sniff(index.as_bytes()), Some(format), "{weight_map}");
+        }
+    }
+
+    #[test]
+    fn models_of_libraries_of_trees_are_recognized() {
+        for (first, format) in [
+            (&b"{L\0\0\0\0\0\0\0\x07learner{L\0\0\0\0\0\0\0\x0aattributes"[..], Format::XgBoost),
+            (b"{L\0\0\0\0\0\0\0\x07version[#L\0\0\0\0\0\0\0\x03", Format::Ubjson),
+            (b"{\"learner\":{\"attributes\":{}", Format::XgBoost),
+            (b"{\r\n  \"learner\" : {\n    \"attributes\": {}", Format::XgBoost),
+            (b"{\"learner\":3}\n{\"learner\":4}\n", Format::Json),
+            (b"binf\0\0\0\x3f\x04\0\0\0\0\0\0\0", Format::XgBoost),
+            (b"tree\nversion=v4\nnum_class=1\n", Format::LightGbm),
+            (b"tree\r\nversion=v3\r\n", Format::LightGbm),
+            (b"tree\nversion\n", Format::Text),
+            (b"{\"name\":\"tree\",\"version\":\"v4\",\"num_class\":1,", Format::LightGbmDump),
+            (b"{\"name\":\"tree\",\"version\":\"v4\"}\n", Format::Json),
+            (b"CBM1\x98\x21\0\0\x10\0\0\0\0\0\x0a\0", Format::CatBoost),
+            (b"CBM1,x\n1,2\n", Format::Csv),
+            (b"{\n  \"features_info\":\n    {\n      \"float_features\":", Format::CatBoost),
+        ] {
+            assert_eq!(sniff(first), Some(format), "{}", first.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn programs_for_devices_are_recognized() {
+        for (first, format) in [
+            (&b"\x20\0\0\0ET12\0\0\0\0\0\0\0\0"[..], Format::ExecuTorch),
+            (b"\x34\0\0\0ET13eh00", Format::ExecuTorch),
+            (b"ftrt\0\0\0\0\0\0\0\0", Format::TensorRt),
+            (b"<?xml version=\"1.0\"?>\n<net name=\"Model0\" version=\"11\">", Format::OpenVino),
+            (b"<net\n name=\"Model0\"", Format::OpenVino),
+            (b"<?xml version=\"1.0\"?>\n<PMML version=\"4.4\">", Format::Xml),
+            (b"<Error><Code>AccessDenied</Code>", Format::ErrorReply),
+            (
+                b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>NoSuchKey</Code>",
+                Format::ErrorReply,
+            ),
+            (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", Format::GitLfs),
+            (
+                b"version https://git-lfs.github.com/spec/v1\n<<<<<<< HEAD\noid sha256:00\nsize 1\n=======\n",
+                Format::GitLfsConflict,
+            ),
+        ] {
+            assert_eq!(sniff(first), Some(format), "{}", first.escape_ascii());
         }
     }
 

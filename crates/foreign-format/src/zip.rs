@@ -28,6 +28,7 @@ struct Members {
     has_export: bool,
     has_keras: bool,
     has_office: bool,
+    has_skops: bool,
     has_arrays: bool,
     n_members: usize,
 }
@@ -51,6 +52,7 @@ impl Members {
             || name.starts_with(b"models/");
         self.has_keras |= name == b"model.weights.h5";
         self.has_office |= name == b"[Content_Types].xml";
+        self.has_skops |= name == b"schema.json";
         self.has_arrays |= base.ends_with(b".npy");
     }
 
@@ -65,6 +67,8 @@ impl Members {
             Format::Keras
         } else if self.has_office {
             Format::Office
+        } else if self.has_skops {
+            Format::Skops
         } else if self.has_arrays {
             Format::Npz
         } else {
@@ -224,6 +228,7 @@ mod tests {
             (&["w.npy", "b.npy"], Format::Npz),
             (&["layer/w.npy"], Format::Npz),
             (&["metadata.json", "config.json", "model.weights.h5"], Format::Keras),
+            (&["140234.npy", "140250.npy", "schema.json"], Format::Skops),
             (&["[Content_Types].xml", "xl/workbook.xml"], Format::Office),
             (&["readme.txt", "model.safetensors"], Format::Zip),
         ] {
