@@ -175,7 +175,11 @@ impl Model {
     }
 
     pub(crate) fn format(&self) -> Format {
-        self.source.format()
+        match self.contents() {
+            // Of some formats the content shows a kind.
+            Contents::Foreign(_) if !self.file.is_sealed() => self.file.format(),
+            _ => self.source.format(),
+        }
     }
 
     pub(crate) fn contents(&self) -> &Contents {
@@ -215,11 +219,10 @@ impl Model {
     /// If the file holds no known model, or a tensor cannot be read.
     pub(crate) fn named(self) -> Result<NamedModel, Failure> {
         let Self { file, source } = self;
-        if let Contents::Foreign(_) = file.contents() {
-            let kind = FileKind::Model(file.format());
+        if let Contents::Foreign(content) = file.contents() {
             return Err(match file.is_sealed() {
-                true => sealed::holds(kind.title()).in_file(source.label()),
-                false => foreign::refusal(kind, "a model that predicts", source.label()),
+                true => sealed::holds(FileKind::Model(file.format()).title()).in_file(source.label()),
+                false => foreign::no_prediction(content, source.label()),
             });
         }
         file.model().map_err(|error| source.failure_of(error))

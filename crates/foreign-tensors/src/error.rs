@@ -35,6 +35,13 @@ located_error::errors! {
             /// Module and name.
             name: String,
         } = "ft-callable" (Unsupported), "the pickle uses {name}, which no tensor needs" => "scan the file with `apr scan` before any program loads it";
+        /// The pickle is an object whose class keeps what it learned in another form than arrays, as boosted trees in the format of their library, or
+        /// that learned nothing yet.
+        NoArrays {
+            /// Module and name of the class.
+            class: String,
+        } = "ft-no-arrays" (Unsupported), "the pickle is an object of the class {class} without arrays"
+            => "use it with the library that wrote it, after `apr scan FILE`: loading a pickle can run code";
         /// A tensor reaches beyond the bytes it is a view of.
         View {
             /// What is wrong.

@@ -36,10 +36,11 @@ pub fn read(file: &dyn ReadAt, _companions: &dyn Companions, options: &Options) 
         }
         None => pickle(Source { bytes: file, at: Some((0, 0)) }, options, &mut model)?,
     }
-    if model.tensors().is_empty() && model.notes().is_empty() {
-        return Err(Error::unsupported("a pickle without arrays"));
+    match model.classes().first() {
+        _ if !model.tensors().is_empty() || model.has_excluded() => Ok(model),
+        Some(class) => Err(ErrorKind::NoArrays { class: class.clone() }.into()),
+        None => Err(Error::unsupported("a pickle without arrays")),
     }
-    Ok(model)
 }
 
 fn pickle(source: Source<'_>, options: &Options, model: &mut Model) -> Result<(), Error> {

@@ -76,7 +76,7 @@ const fn reader(format: Format) -> Option<Reader> {
         #[cfg(feature = "numpy")]
         Format::Npy | Format::Npz => Some(numpy::read),
         #[cfg(feature = "onnx")]
-        Format::Onnx => Some(onnx::read),
+        Format::Onnx | Format::OnnxMl => Some(onnx::read),
         #[cfg(feature = "tensorflow")]
         Format::TfCheckpoint => Some(tensorflow::read),
         #[cfg(feature = "tensorflow")]

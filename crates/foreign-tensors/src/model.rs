@@ -14,6 +14,9 @@ use crate::names::{Names, matches};
 use crate::options::Options;
 use crate::tensor::Tensor;
 
+/// The note of a tensor that the options exclude.
+const EXCLUDED: &str = "left out as requested";
+
 /// The tensors of a file, and what else it holds.
 ///
 /// The file itself is not kept: reading the bytes of a tensor takes it again.
@@ -24,6 +27,7 @@ pub struct Model {
     entries: Vec<(String, String)>,
     notes: Vec<Note>,
     companions: Vec<Box<dyn ReadAt + Send + Sync>>,
+    classes: Vec<String>,
     names: Names,
     entry_names: BTreeSet<String>,
 }
@@ -55,12 +59,13 @@ impl Model {
             entries: Vec::new(),
             notes: Vec::new(),
             companions: Vec::new(),
+            classes: Vec::new(),
             names: Names::default(),
             entry_names: BTreeSet::new(),
         }
     }
 
-    /// The format.
+    /// The format: that of the file, or a kind of it that its content shows, as ONNX-ML.
     #[must_use]
     pub const fn format(&self) -> Format {
         self.format
@@ -96,6 +101,13 @@ impl Model {
         &self.notes
     }
 
+    /// Classes of the objects in a pickle, each once, in the order of the file: first that of the object that the pickle is, if it is one. Some
+    /// of the objects may have none, and of many classes the first are listed.
+    #[must_use]
+    pub fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
     /// Files beside the file that hold bytes of tensors.
     #[must_use]
     pub fn companions(&self) -> &[Box<dyn ReadAt + Send + Sync>] {
@@ -118,7 +130,7 @@ impl Model {
     /// [`ErrorKind::DuplicateName`]; [`ErrorKind::Limit`].
     pub(crate) fn add(&mut self, tensor: Tensor, options: &Options) -> Result<(), Error> {
         if options.exclude.iter().any(|pattern| matches(pattern, tensor.name())) {
-            self.note(tensor.name(), "left out as requested");
+            self.note(tensor.name(), EXCLUDED);
             return Ok(());
         }
         if self.tensors.len() >= options.limits.tensors {
@@ -188,6 +200,27 @@ impl Model {
         } else {
             self.note(name, "left out: something else that is no tensor has the same path");
         }
+    }
+
+    /// Adds the class of an object.
+    #[cfg(feature = "torch")]
+    pub(crate) fn add_class(&mut self, class: String) {
+        const MAX_CLASSES: usize = 64;
+        if self.classes.len() < MAX_CLASSES && !self.classes.contains(&class) {
+            self.classes.push(class);
+        }
+    }
+
+    /// Whether a tensor was left out because the options say so.
+    #[cfg(feature = "joblib")]
+    pub(crate) fn has_excluded(&self) -> bool {
+        self.notes.iter().any(|note| note.text == EXCLUDED)
+    }
+
+    /// Narrows the format to a kind of it.
+    #[cfg(feature = "onnx")]
+    pub(crate) const fn set_format(&mut self, format: Format) {
+        self.format = format;
     }
 
     /// Adds a note.

@@ -2,7 +2,7 @@
 
 pub(crate) mod element;
 mod header;
-mod strings;
+pub(crate) mod strings;
 mod write;
 
 use alloc::format;

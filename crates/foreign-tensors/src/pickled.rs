@@ -58,6 +58,8 @@ pub(crate) struct Pickle<'s> {
     pub(crate) source: Source<'s>,
     /// Arrays of joblib by their wrappers, and where their elements are; `None` for objects.
     pub(crate) arrays: BTreeMap<ValueId, (RawArray, Option<Range<u64>>)>,
+    /// Of those of objects, the pickle that joblib puts after the wrapper, and its array.
+    pub(crate) objects: BTreeMap<ValueId, (Self, ValueId)>,
     /// Bytes that had to be copied, by the values they are of: many arrays may have the same.
     copies: RefCell<BTreeMap<ValueId, (Place, u64)>>,
     /// Storages inside bytes objects, by where those begin.
@@ -73,6 +75,7 @@ pub(crate) struct Follower<'s> {
     /// Whether elements of arrays stand between opcodes.
     is_joblib: bool,
     arrays: BTreeMap<ValueId, (RawArray, Option<Range<u64>>)>,
+    objects: BTreeMap<ValueId, (Pickle<'s>, ValueId)>,
     /// Persistent ids of the last pickle.
     pub(crate) persistent: Vec<ValueId>,
 }
@@ -81,7 +84,8 @@ impl<'s> Follower<'s> {
     /// Of a stream in which persistent ids stand for storages, or one of joblib.
     pub(crate) fn new(source: Source<'s>, has_storages: bool, is_joblib: bool) -> Self {
         let machine = Machine::new(source.bytes, &Limits::DEFAULT);
-        Self { machine, source, has_storages, is_joblib, arrays: BTreeMap::new(), persistent: Vec::new() }
+        let (arrays, objects) = (BTreeMap::new(), BTreeMap::new());
+        Self { machine, source, has_storages, is_joblib, arrays, objects, persistent: Vec::new() }
     }
 
     pub(crate) const fn tree(&self) -> &Tree {
@@ -150,12 +154,13 @@ impl<'s> Follower<'s> {
     fn raw_array(&mut self, target: ValueId) -> Result<(), Error> {
         let Some(array) = joblib::raw_array(&self.machine, target)? else { return Ok(()) };
         let range = if array.content == Content::Pickle {
-            // Objects. What they are is not needed, only that nothing else is there, and where it ends.
+            // Objects: a pickle with a memo of its own.
             let position = self.machine.position();
             let mut inner = Self::new(self.source, false, false);
             inner.machine = Machine::at(self.source.bytes, position, &Limits::DEFAULT);
-            inner.follow()?;
+            let root = inner.follow()?;
             self.machine.skip(inner.position() - position)?;
+            self.objects.insert(target, (inner.finish(), root));
             None
         } else {
             Some(joblib::pass(&mut self.machine, &array)?)
@@ -169,6 +174,7 @@ impl<'s> Follower<'s> {
             tree: self.machine.into_parts().0,
             source: self.source,
             arrays: self.arrays,
+            objects: self.objects,
             copies: RefCell::default(),
             inner: RefCell::default(),
         }
@@ -281,6 +287,8 @@ pub(crate) enum Found {
     },
     /// One that cannot.
     Unsupported { shape: Vec<u64>, what: String },
+    /// Strings, as JSON.
+    Strings(String),
 }
 
 impl Found {

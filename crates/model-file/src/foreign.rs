@@ -16,7 +16,7 @@ use crate::tensor::{Origin, Tensor};
 /// What was read of a file of another program. Nothing of the tensors has been read.
 #[derive(Debug)]
 pub struct Foreign {
-    /// As detected: that of the compressed file, where its reader decompresses it.
+    /// As detected: that of the compressed file, where its reader decompresses it. Of ONNX-ML what its reader found.
     format: Format,
     model: Model,
     /// In the order of the tensors.
@@ -75,6 +75,7 @@ impl Foreign {
             dims.collect::<Result<_, _>>().map_err(too_large)
         });
         let shapes = shapes.collect::<Result<_, Error>>()?;
+        let format = if model.format() == Format::OnnxMl { Format::OnnxMl } else { format };
         Ok(Self { format, model, shapes, decoded: Cache::default() })
     }
 

@@ -38,6 +38,10 @@ codes! {
     CODE_NOTHING_SELECTED = "cli-nothing-selected" (Usage),
         "No tensor is left after --select and --exclude. An empty model is hardly what was meant."
         => "list the names with `apr tensors FILE`; patterns match whole names, so write '*.weight', not 'weight'";
+    CODE_NO_TENSORS = "cli-no-tensors" (Unsupported),
+        "The file has no tensor that could be converted. Models of ONNX-ML have their numbers in attributes of operators, libraries of trees \
+         in formats of their own; what is left would be an empty file that looks like a model."
+        => "`apr inspect FILE` shows what the file has instead; if an empty file is what you want, `apr convert --allow-empty` writes one";
     CODE_NOTHING_CONVERTED = "cli-nothing-converted" (Usage),
         "No tensor of the model would become anything else: it has no matrix of weights, or all of them are of that type \
          already. A copy would be larger or the same, and it is not written."

@@ -24,7 +24,10 @@ use crate::architecture::{note_on_names, note_on_part};
 use crate::args::glob::{Rename, Selection};
 use crate::args::{CompatArg, DequantizeArg, ForeignArgs, INPUT_HELP, LayoutArgs, PayloadArgs, WriteArgs};
 use crate::detached::{Detached, DetachedArgs};
-use crate::error::{CODE_INTERNAL, CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
+use crate::error::{
+    CODE_INTERNAL, CODE_NO_TENSORS, CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure,
+};
+use crate::foreign;
 use crate::input::{Contents, Copies, Format, Model, Rules, Source};
 use crate::output::ending::Ending;
 use crate::output::rewrite::{self, Job, Plan};
@@ -95,6 +98,9 @@ pub(crate) struct Args {
     /// Start without metadata.
     #[arg(long, conflicts_with = "metadata_from")]
     no_metadata: bool,
+    /// Write a file without tensors if IN has none.
+    #[arg(long)]
+    allow_empty: bool,
     #[command(flatten)]
     write: WriteArgs,
     #[command(flatten)]
@@ -145,6 +151,7 @@ impl Args {
             ("unset", !self.unset.is_empty()),
             ("metadata-from", self.metadata_from.is_some()),
             ("no-metadata", self.no_metadata),
+            ("allow-empty", self.allow_empty),
             ("dequantize", self.dequantize.dtype().is_some()),
         ];
         let of_foreign = self.foreign.given().map(|name| (name, true));
@@ -195,6 +202,8 @@ pub(crate) struct Request<'a> {
     pub(crate) foreign: foreign_tensors::Options,
     /// What becomes of blocks that the format has no type for.
     pub(crate) blocks: Blocks,
+    /// Whether a file without tensors may be written.
+    pub(crate) allow_empty: bool,
 }
 
 /// Runs `apr convert`.
@@ -235,6 +244,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         detached: args.detached.load()?,
         foreign: args.foreign.options(),
         blocks: Blocks::Exact,
+        allow_empty: args.allow_empty,
     };
     rewrite(request, console)
 }
@@ -297,8 +307,15 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
     if selected.is_empty() && !all.is_empty() {
         return Err(Failure::new(CODE_NOTHING_SELECTED, "no tensor is selected").in_file(input));
     }
-    if all.is_empty() && matches!(model.format(), Format::Foreign(_)) {
-        console.remark("the file has no tensor that can be read: `apr check FILE` says what was left out");
+    if all.is_empty() && !request.allow_empty {
+        return Err(no_tensors(&model).in_file(input));
+    }
+    if let Contents::Foreign(file) = model.contents()
+        && let Some(class) = foreign::boosted_trees(file)
+    {
+        console.remark(format_args!(
+            "the trees of {class} are not among the tensors: they are in a format of the library"
+        ));
     }
     let names: Vec<String> = selected.iter().map(|tensor| renamed(tensor.name(), &renames)).collect();
     let n_renamed = all.iter().filter(|tensor| renamed(tensor.name(), &renames) != tensor.name()).count();
@@ -379,6 +396,24 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
         }
     }
     Ok(Exit::Success)
+}
+
+/// A file of no tensors, with what was left out.
+fn no_tensors(model: &Model) -> Failure {
+    let title = model_file::FileKind::Model(model.format()).title();
+    let failure = Failure::new(CODE_NO_TENSORS, format!("this is {title} without tensors"));
+    let left_out = match model.contents() {
+        Contents::Foreign(file) => file.model().notes(),
+        _ => &[],
+    };
+    let left_out: Vec<String> =
+        left_out.iter().take(3).map(|note| model_file::Warning::of_foreign(note).message).collect();
+    let failure = if left_out.is_empty() { failure } else { failure.because(left_out.join("; ")) };
+    match model.format() {
+        Format::Foreign(Foreign::OnnxMl) => failure.help(Foreign::OnnxMl.help()),
+        Format::Foreign(_) => failure,
+        _ => failure.help("if an empty file is what you want, add --allow-empty to `apr convert`"),
+    }
 }
 
 /// The input has no name twice, so a name that is there twice was given by a rule.

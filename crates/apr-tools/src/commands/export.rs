@@ -103,6 +103,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         detached: None,
         foreign: foreign_tensors::Options::default(),
         blocks: Blocks::Nearest,
+        allow_empty: false,
     };
     let exit = convert::rewrite(request, console)?;
     folder.keep();

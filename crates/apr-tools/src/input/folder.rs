@@ -6,7 +6,7 @@ use std::path::Path;
 use model_file::ModelFile;
 
 use crate::checkpoints::Checkpoint;
-use crate::error::Failure;
+use crate::error::{CODE_FOREIGN_FORMAT, Failure};
 use crate::terminal::escape;
 use crate::terminal::human::plural;
 
@@ -41,6 +41,11 @@ pub(super) fn describe(failure: Failure, folder: &Path) -> Failure {
             .help(format!("name one of them, for example {}", below(&last.name())));
     }
     let names = names(folder);
+    if let Some((title, help)) = foreign(folder, &names) {
+        return Failure::new(CODE_FOREIGN_FORMAT, format!("the folder holds {title}"))
+            .in_file(folder)
+            .help(help);
+    }
     if folder.join(".metadata").is_file() && names.iter().any(|name| name.ends_with(".distcp")) {
         return Failure::new("sm-no-model", "the folder holds a distributed checkpoint of PyTorch")
             .in_file(folder)
@@ -80,6 +85,47 @@ pub(super) fn describe(failure: Failure, folder: &Path) -> Failure {
         Some(first) => failure.help(format!("name the file, for example {}", below(first))),
         None => failure,
     }
+}
+
+/// What a folder of another program holds, and what to do with it.
+fn foreign(folder: &Path, names: &[String]) -> Option<(&'static str, String)> {
+    let has = |name: &str| names.iter().any(|other| other == name);
+    // Of a checkpoint with several items, each in a folder of its own.
+    let has_orbax = |folder: &Path| {
+        ["_CHECKPOINT_METADATA", "manifest.ocdbt", "_METADATA"].iter().any(|name| folder.join(name).is_file())
+    };
+    if has_orbax(folder) || has_orbax(&folder.join("default")) || has_orbax(&folder.join("params")) {
+        let help = "`apr` does not read it: restore it with Orbax (orbax.checkpoint in Python) and save the arrays with \
+             apr.safetensors.flax.save_file (a flat dict of arrays)";
+        return Some(("a checkpoint of Orbax", help.to_owned()));
+    }
+    if has("Manifest.json") && folder.join("Data/com.apple.CoreML").is_dir() {
+        let help = "`apr` does not read it: convert the original model, of which Core ML was made";
+        return Some(("a Core ML package (.mlpackage)", help.to_owned()));
+    }
+    if has("MLmodel") {
+        const MODELS: [&str; 12] = [
+            "model.pkl",
+            "model.joblib",
+            "data/model.pth",
+            "model.pth",
+            "model.onnx",
+            "data/model.keras",
+            "data/model.h5",
+            "model.skops",
+            "model.ubj",
+            "model.xgb",
+            "model.lgb",
+            "model.cb",
+        ];
+        let model = MODELS.iter().find(|name| folder.join(name).is_file());
+        let help = match model {
+            Some(model) => format!("name the model in it: {}", escape::path(&folder.join(model))),
+            None => "name the model file in it: the file MLmodel says which it is".to_owned(),
+        };
+        return Some(("a model of MLflow", help));
+    }
+    None
 }
 
 /// How many files a set has by the name of one of them: `model-00001-of-00004` is one of 4.

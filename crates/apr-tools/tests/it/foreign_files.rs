@@ -105,7 +105,17 @@ fn every_vector_is_read_as_its_sidecar_says() {
         if converted["error"]["code"] == "st-reserved-name" {
             continue;
         }
-        if exit != if is_carried { 0 } else { 2 } {
+        let expected = match found.is_empty() {
+            true => 6,
+            false if is_carried => 0,
+            false => 2,
+        };
+        if found.is_empty() && exit == expected {
+            let written = sandbox.run(&["convert", path, "out.safetensors", "--force", "--allow-empty"]);
+            if converted["error"]["code"] != "cli-no-tensors" || written.exit != 0 {
+                problems.push(format!("{name}: {converted} {}", written.stderr));
+            }
+        } else if exit != expected {
             problems.push(format!("{name}: convert {exit} {converted}"));
         } else if is_carried {
             // Of tensors with several names one copy is written; the metadata name the others.
@@ -126,6 +136,100 @@ fn every_vector_is_read_as_its_sidecar_says() {
     assert!(problems.is_empty(), "{}\n{}", problems.len(), problems.join("\n"));
     assert!(n_read > 100, "{n_read}");
     assert!(sandbox.leftovers().is_empty());
+}
+
+/// Files of other libraries that nothing here reads: named, without advice that leads nowhere.
+#[test]
+fn files_that_are_only_recognized_are_named() {
+    let sandbox = Sandbox::with_models();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/import/recognized");
+    for (name, named) in [
+        ("xgb.json", "an XGBoost model"),
+        ("xgb.ubj", "an XGBoost model"),
+        ("xgb_classifier.joblib", "xgboost.sklearn.XGBClassifier"),
+        ("lgb.txt", "a LightGBM model"),
+        ("lgb_dump.json", "a LightGBM model as JSON"),
+        ("lgb_classifier.joblib", "lightgbm.sklearn.LGBMClassifier"),
+        ("cat.cbm", "a CatBoost model"),
+        ("cat.json", "a CatBoost model"),
+        ("cat_classifier.joblib", "catboost.core.CatBoostClassifier"),
+        ("estimator.skops", ".skops"),
+        ("gpu.engine", "a TensorRT engine"),
+        ("program.pte", "an ExecuTorch program"),
+        ("openvino_model.xml", "OpenVINO"),
+        ("lfs_conflict.onnx", "an unresolved merge conflict"),
+        ("rf_skl.onnx", "an ONNX-ML model"),
+        ("logreg_skl.onnx", "an ONNX-ML model"),
+        ("xgb_onnxmltools.onnx", "an ONNX-ML model"),
+    ] {
+        let path = folder.join(name);
+        let path = path.to_str().unwrap();
+        for args in
+            [&["predict", path, "-i", "rows.csv"][..], &["convert", path, "out.safetensors", "--force"]]
+        {
+            let ran = sandbox.run(args);
+            let is_converted = name == "lgb_classifier.joblib" && args[0] == "convert";
+            assert_eq!(ran.exit, if is_converted { 0 } else { 6 }, "{args:?} {}", ran.stderr);
+            assert!(ran.stderr.contains(named), "{args:?} {}", ran.stderr);
+            for wrong in ["SHA-256", "login page", "convert it", "get it again", "0 tensors"] {
+                assert!(!ran.stderr.contains(wrong), "{args:?} {wrong}: {}", ran.stderr);
+            }
+            assert!(!name.ends_with(".joblib") || !ran.stderr.contains("sklearn.export"), "{}", ran.stderr);
+            let ran = sandbox.run(&["check", path]);
+            assert!(!ran.stderr.contains("SHA-256"), "{args:?} {}", ran.stderr);
+        }
+    }
+    // Bytes that only the graph beside them describes.
+    sandbox.write("m.xml", &std::fs::read(folder.join("openvino_model.xml")).unwrap());
+    sandbox.write("m.bin", &[0, 0, 0x80, 0x3f].repeat(4));
+    let ran = sandbox.run(&["inspect", "m.bin"]);
+    assert!(ran.exit == 6 && ran.stderr.contains("the weights of an OpenVINO model"), "{ran:?}");
+}
+
+#[test]
+fn folders_of_other_programs_are_named() {
+    let sandbox = Sandbox::with_models();
+    for (file, named, remedy) in [
+        ("ocdbt/manifest.ocdbt", "a checkpoint of Orbax", "orbax.checkpoint"),
+        ("items/default/_METADATA", "a checkpoint of Orbax", "orbax.checkpoint"),
+        ("m.mlpackage/Data/com.apple.CoreML/model.mlmodel", "a Core ML package", "the original model"),
+        ("flow/MLmodel", "a model of MLflow", "name the model in it: flow/model.pkl"),
+    ] {
+        let (folder, below) = file.split_once('/').unwrap();
+        let parent = sandbox.path(folder).join(below);
+        std::fs::create_dir_all(parent.parent().unwrap()).unwrap();
+        sandbox.write(file, b"");
+        if folder == "m.mlpackage" {
+            sandbox.write("m.mlpackage/Manifest.json", b"{\"fileFormatVersion\":\"1.0.0\"}");
+        }
+        if folder == "flow" {
+            sandbox.write("flow/model.pkl", b"\x80\x02}q\0.");
+        }
+        for command in ["inspect", "convert"] {
+            let args = [&[command, folder][..], if command == "convert" { &["o.safetensors"] } else { &[] }]
+                .concat();
+            let ran = sandbox.run(&args);
+            assert_eq!(ran.exit, 6, "{args:?} {}", ran.stderr);
+            assert!(ran.stderr.contains(named) && ran.stderr.contains(remedy), "{args:?} {}", ran.stderr);
+        }
+    }
+}
+
+/// Names of features and classes as arrays of objects or strings.
+#[test]
+fn arrays_of_text_are_metadata_of_the_numbers() {
+    let sandbox = Sandbox::empty();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/import/joblib");
+    for name in ["words.joblib", "words.pkl"] {
+        let path = data.join(name);
+        let (exit, report) = sandbox.json(&["convert", path.to_str().unwrap(), "w.safetensors", "--force"]);
+        assert_eq!(exit, 0, "{report:#}");
+        let metadata = &report["metadata"];
+        assert_eq!(metadata["feature_names_in_"], "[\"age\",\"größe\"]", "{report:#}");
+        assert_eq!(metadata["classes_"], "[\"no\",\"yes\"]", "{report:#}");
+        let (_, listed) = sandbox.json(&["tensors", "w.safetensors"]);
+        assert_eq!(rows(&listed["tensors"]).keys().collect::<Vec<_>>(), ["coef_"], "{name}");
+    }
 }
 
 #[test]

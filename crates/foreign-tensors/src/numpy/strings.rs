@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use json_scan::{Escape, Writer};
 
 /// Bytes of the longest array that is read.
-pub(super) const MAX_BYTES: u64 = 4096;
+pub(crate) const MAX_BYTES: u64 = 4096;
 
 /// Strings of equal lengths in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Strings {
+pub(crate) enum Strings {
     /// Bytes.
     Bytes(u64),
     /// Characters of four bytes each.
@@ -19,7 +19,7 @@ pub(super) enum Strings {
 
 impl Strings {
     /// Of a code as `<U5`.
-    pub(super) fn of(code: &str) -> Option<Self> {
+    pub(crate) fn of(code: &str) -> Option<Self> {
         let is_big = code.starts_with('>');
         let code = code.trim_start_matches(['<', '>', '|', '=']);
         let (kind, len) = code.split_at_checked(1)?;
@@ -32,14 +32,14 @@ impl Strings {
     }
 
     /// Bytes of a string.
-    pub(super) const fn len(self) -> u64 {
+    pub(crate) const fn len(self) -> u64 {
         match self {
             Self::Bytes(len) | Self::Characters { len, .. } => len,
         }
     }
 
     /// A string, or a list of them, as JSON; `None` if they are no text.
-    pub(super) fn json(self, shape: &[u64], bytes: &[u8]) -> Option<String> {
+    pub(crate) fn json(self, shape: &[u64], bytes: &[u8]) -> Option<String> {
         let mut json = Writer::compact(Escape::Minimal);
         match shape {
             [] => drop(json.string(&self.text(bytes)?)),

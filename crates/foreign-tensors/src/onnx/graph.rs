@@ -123,6 +123,9 @@ pub(super) fn walk(context: &mut Context<'_>, main: Range<u64>) -> Result<(), Er
             }
         }
     }
+    if operators.keys().any(|operator| operator.starts_with("ai.onnx.ml.")) {
+        context.model.set_format(foreign_format::Format::OnnxMl);
+    }
     describe::operators(context, &operators);
     Ok(())
 }

@@ -11,6 +11,7 @@ use read_at::ReadAt;
 
 use crate::error::Error;
 use crate::numpy::element::{by_name, element};
+use crate::numpy::strings::{MAX_BYTES, Strings};
 use crate::options::Options;
 use crate::pickled::{Found, Pickle};
 use crate::tensor::{Decode, ElementType, Place};
@@ -100,11 +101,59 @@ impl Pickle<'_> {
     ) -> Result<Found, Error> {
         let (dtype, is_big) = match self.dtype(dtype, options)? {
             Ok(element) => element,
-            Err(what) => return Ok(Found::Unsupported { shape, what }),
+            Err(what) => {
+                let strings = self.strings(dtype, &shape, &place)?;
+                return Ok(strings.map_or(Found::Unsupported { shape, what }, Found::Strings));
+            }
         };
         let mut view = if is_fortran { View::column_major(&shape)? } else { View::whole() };
         view.swap = if is_big { dtype.number_width() } else { 0 };
         Ok(Found::Tensor { dtype, shape, place, view, storage: id.index() as u64 })
+    }
+
+    /// A short array of strings, as JSON.
+    fn strings(
+        &self,
+        dtype: ValueId,
+        shape: &[u64],
+        (place, len): &(Place, u64),
+    ) -> Result<Option<String>, Error> {
+        let (Some(("numpy", "dtype")), Some(&code)) = (self.callee(dtype), self.args(dtype).first()) else {
+            return Ok(None);
+        };
+        let order = match self.state(dtype).and_then(|state| state.get(1)) {
+            Some(&order) => self.text(order, MAX_CODE)?.unwrap_or_default(),
+            None => String::new(),
+        };
+        let Some(strings) = self.text(code, MAX_CODE)?.and_then(|code| Strings::of(&(order + &code))) else {
+            return Ok(None);
+        };
+        let count = shape.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim));
+        let needed = count.and_then(|count| count.checked_mul(strings.len()));
+        if needed != Some(*len) || *len > MAX_BYTES {
+            return Ok(None);
+        }
+        Ok(match (place, self.source.at) {
+            (Place::Memory(bytes), _) => strings.json(shape, bytes),
+            (Place::Stored(_, range), Some((_, base))) => {
+                let mut bytes = alloc::vec![0; *len as usize];
+                self.source.bytes.read_exact_at(range.start - base, &mut bytes)?;
+                strings.json(shape, &bytes)
+            }
+            _ => None,
+        })
+    }
+
+    /// The list of the elements of an array of objects of one dimension.
+    pub(crate) fn object_list(&self, id: ValueId) -> Option<ValueId> {
+        let ("numpy.core.multiarray" | "numpy._core.multiarray", "_reconstruct") = self.callee(id)? else {
+            return None;
+        };
+        let ([_, shape, _, _, list] | [shape, _, _, list]) = self.state(id)? else { return None };
+        match (self.ints(*shape)?.as_slice(), self.tree.value(*list)) {
+            ([len], Value::List(items)) if items.len() as u64 == *len => Some(*list),
+            _ => None,
+        }
     }
 
     /// The last state that was set, if it is a tuple.

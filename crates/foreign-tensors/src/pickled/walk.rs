@@ -133,6 +133,9 @@ impl<'w> Walker<'w, '_> {
         self.charge(1)?;
         let mut id = id;
         for _ in 0..MAX_HOPS {
+            if self.add_objects(id)? {
+                return Ok(None);
+            }
             let found = self.pickle.tensor(id, self.storages, self.options);
             if let Some(found) = found.map_err(|error| error.of(Subject::tensor(&self.path)))? {
                 self.add(found)?;
@@ -146,7 +149,7 @@ impl<'w> Walker<'w, '_> {
                     id = other;
                 }
                 Kind::Parts(parts) => {
-                    return Ok(if self.add_list(id)? { None } else { Some(parts) });
+                    return Ok(if self.add_list(self.pickle, id)? { None } else { Some(parts) });
                 }
                 Kind::Object(parts) => {
                     self.charge(parts.cost)?;
@@ -160,6 +163,7 @@ impl<'w> Walker<'w, '_> {
                     let is_data =
                         module.starts_with("__torch__") || (module, name) == ("argparse", "Namespace");
                     if !is_data {
+                        self.model.add_class(format!("{module}.{name}"));
                         let text = format!(
                             "an object of the class {module}.{name}: its attributes and arguments are read, nothing else of it"
                         );
@@ -220,13 +224,31 @@ impl<'w> Walker<'w, '_> {
                 Tensor::new(path, dtype, shape, place, view, &self.options.limits)?.of_storage(storage)
             }
             Found::Unsupported { shape, what } => Tensor::unsupported(path, shape, what),
+            Found::Strings(json) => {
+                self.note("these are strings: they are no tensor");
+                self.entry(json);
+                return Ok(());
+            }
         };
         self.model.add(tensor, self.options)
     }
 
+    /// Adds an array of objects that are values without parts, as names of features are, as one entry.
+    fn add_objects(&mut self, id: ValueId) -> Result<bool, Error> {
+        let outer = self.pickle;
+        let (pickle, array) = outer.objects.get(&id).map_or((outer, id), |(inner, root)| (inner, *root));
+        match pickle.object_list(array) {
+            Some(list) if self.add_list(pickle, list)? => {
+                self.note("an array of strings or other values of Python: it is no tensor");
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
     /// Adds a list of values without parts as one entry.
-    fn add_list(&mut self, id: ValueId) -> Result<bool, Error> {
-        let items: Vec<ValueId> = match self.pickle.tree.value(id) {
+    fn add_list(&mut self, pickle: &Pickle<'_>, id: ValueId) -> Result<bool, Error> {
+        let items: Vec<ValueId> = match pickle.tree.value(id) {
             Value::List(items) | Value::Set(items) => items.collect(),
             Value::Tuple(items) | Value::FrozenSet(items) => items.to_vec(),
             _ => return Ok(false),
@@ -235,7 +257,7 @@ impl<'w> Walker<'w, '_> {
         json.begin_array();
         for item in items {
             let is_plain = matches!(
-                self.pickle.tree.value(item),
+                pickle.tree.value(item),
                 Value::None
                     | Value::Bool(_)
                     | Value::Int(_)
@@ -243,7 +265,7 @@ impl<'w> Walker<'w, '_> {
                     | Value::Str(_)
                     | Value::Str2(_)
             );
-            if !is_plain || !self.pickle.write_scalar(item, &mut json, self.options)? {
+            if !is_plain || !pickle.write_scalar(item, &mut json, self.options)? {
                 return Ok(false);
             }
             self.charge(1)?;
