@@ -27,9 +27,9 @@ located_error::errors! {
             /// The contradiction.
             what: &'static str,
         } = "tb-parquet-footer" (Invalid), "the footer of the Parquet file contradicts itself: {what}" => DOWNLOAD;
-        /// The pages of the file are compressed in a way that is not read: gzip, Brotli or LZO.
+        /// The pages of the file are compressed in a way that is not read: Brotli or LZO.
         Compression {} = "tb-compression" (Unsupported), "the compression of the Parquet file is not supported"
-            => "write it with Snappy, LZ4 or zstd";
+            => "write it with Snappy, gzip, LZ4 or zstd";
         /// A page holds byte arrays whose lengths are encoded as differences.
         Encoding {} = "tb-encoding" (Unsupported), "the encoding of a page is not supported: delta lengths of byte arrays"
             => "write the file with plain or dictionary encoding of strings";

@@ -4,12 +4,14 @@ use alloc::sync::Arc;
 
 use arrow_array::ArrayRef;
 use parquet::basic::Compression;
+use parquet::column::page::PageReader;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use self::column::Column;
+use self::gzip::GzipPages;
 use self::limits::{CheckedPages, Refusal};
 use self::types::Type;
 use crate::error::{Error, ErrorKind};
@@ -18,6 +20,7 @@ use crate::unpanicked::unpanicked;
 
 mod column;
 mod footer;
+mod gzip;
 mod limits;
 mod thrift;
 mod types;
@@ -66,8 +69,11 @@ impl Rows {
         let open = move |group: &RowGroupMetaData, leaf: usize, column_type: Type| {
             let chunk = group.columns().get(leaf).ok_or_else(too_few)?;
             let n_rows = usize::try_from(group.num_rows()).map_err(|_| too_few())?;
-            let pages = SerializedPageReader::new(Arc::clone(&pages), chunk, n_rows, None)?;
-            Ok(Column::new(column_type, chunk.column_descr_ptr(), Box::new(pages)))
+            let pages: Box<dyn PageReader> = match chunk.compression() {
+                Compression::GZIP(_) => Box::new(GzipPages::new(&pages, chunk, n_rows, leaf)?),
+                _ => Box::new(SerializedPageReader::new(Arc::clone(&pages), chunk, n_rows, None)?),
+            };
+            Ok(Column::new(column_type, chunk.column_descr_ptr(), pages))
         };
         Ok(Self { metadata, types, open: Box::new(open), next_group: 0, group: None, refusal })
     }
@@ -157,8 +163,8 @@ fn too_few() -> ParquetError {
 }
 
 fn is_read(codec: Compression) -> bool {
-    use Compression::{LZ4, LZ4_RAW, SNAPPY, UNCOMPRESSED, ZSTD};
-    matches!(codec, UNCOMPRESSED | SNAPPY | LZ4 | LZ4_RAW | ZSTD(_))
+    use Compression::{GZIP, LZ4, LZ4_RAW, SNAPPY, UNCOMPRESSED, ZSTD};
+    matches!(codec, UNCOMPRESSED | SNAPPY | GZIP(_) | LZ4 | LZ4_RAW | ZSTD(_))
 }
 
 fn guarded<T>(make: impl FnOnce() -> ParquetResult<T>) -> Result<T, Error> {

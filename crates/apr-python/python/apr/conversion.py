@@ -23,6 +23,7 @@ def convert(
     set: Mapping[str, str] | None = None,
     unset: Iterable[str] = (),
     no_metadata: bool = False,
+    allow_empty: bool = False,
     dequantize: str | None = None,
     void_as_bf16: bool = False,
     compression: str | None = None,
@@ -66,6 +67,7 @@ def convert(
             left out.
         rename: new names by patterns of the old ones: {"encoder.*": "*"}.
         set, unset, no_metadata: entries of the metadata to write, to leave out, and whether to begin without any.
+        allow_empty: write a file without tensors if `src` has none, which is refused otherwise.
         dequantize: what quantized tensors become, "f32" or "f16".
         void_as_bf16: read two-byte elements without a type, which NumPy and MLX write for bfloat16, as such.
         type: what the tensors of a language model become: "auto", "f16", "bf16", "q8_0", "q4_k_m" or another of `apr.quantize`.

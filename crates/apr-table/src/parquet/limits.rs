@@ -105,6 +105,13 @@ impl<R: ChunkReader> CheckedPages<R> {
         Ok(Self { source, chunks, current, refusal: Refusal::default() })
     }
 
+    /// Bytes that the last page of a column declares when decompressed.
+    pub(crate) fn decompressed_len(&self, column: usize, is_dictionary: bool) -> u64 {
+        let current = self.current.lock().ok().and_then(|current| current.get(column).cloned());
+        let current = current.unwrap_or_default();
+        if is_dictionary { current.dictionary.decompressed } else { current.data.decompressed }
+    }
+
     /// Checks the page whose header begins there.
     fn check_page(&self, at: u64) -> Result<(), Error> {
         let damaged = || Error::from(ErrorKind::Parquet {}).at(at);

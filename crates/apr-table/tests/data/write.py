@@ -61,10 +61,11 @@ def text(value):
 
 
 def main():
-    for codec in ["none", "snappy", "zstd", "lz4"]:
+    for codec in ["none", "snappy", "gzip", "zstd", "lz4"]:
         pq.write_table(TABLE, f"{codec}.parquet", compression=codec, row_group_size=10, data_page_size=64)
     pq.write_table(TABLE, "version2.parquet", data_page_version="2.0", compression="zstd", use_dictionary=False)
-    pq.write_table(TABLE, "gzip.parquet", compression="gzip")
+    pq.write_table(TABLE.select(["int8"]), "brotli.parquet", compression="brotli")
+    pq.write_table(TABLE, "gzip2.parquet", compression="gzip", data_page_version="2.0", use_dictionary=False)
     for codec in ["uncompressed", "lz4", "zstd"]:
         feather.write_feather(VIEW, f"{codec}.arrow", compression=codec, chunksize=10)
     stream("stream.arrows", VIEW)

@@ -99,7 +99,7 @@ fn an_error_is_at_the_beginning_of_its_message() {
 
 #[test]
 fn parquet_files_that_are_changed_are_read_or_refused() {
-    for file in ["zstd.parquet", "version2.parquet", "samples.parquet"] {
+    for file in ["zstd.parquet", "gzip.parquet", "version2.parquet", "samples.parquet"] {
         let whole = bytes(file);
         for len in (0..whole.len()).step_by(97) {
             assert_eq!(read(&whole[..len]), None);

@@ -57,15 +57,21 @@ fn column() -> Vec<u8> {
     Struct::default().int(1, 1).int(3, 0).text(4, "x").end()
 }
 
+const GZIP: i64 = 2;
+const ZSTD: i64 = 6;
+
 /// A file of these pages in one column, with this schema.
 fn file(schema: &[Vec<u8>], pages: &[u8]) -> Vec<u8> {
-    const ZSTD: i64 = 6;
+    compressed_file(ZSTD, schema, pages)
+}
+
+fn compressed_file(codec: i64, schema: &[Vec<u8>], pages: &[u8]) -> Vec<u8> {
     let len = pages.len() as i64;
     let chunk = Struct::default()
         .int(1, 1)
         .list(2, 5, &[vec![0]])
         .list(3, 8, &[[&[1], &b"x"[..]].concat()])
-        .int(4, ZSTD)
+        .int(4, codec)
         .field(5, 6, &varint(20))
         .field(6, 6, &varint(len as u64 * 2))
         .field(7, 6, &varint(len as u64 * 2))
@@ -132,7 +138,10 @@ fn parts_of_a_footer_that_disagree_are_refused() {
 
 /// A page whose header declares this.
 fn page(kind: i64, decompressed: i64, of_kind: (u8, Struct)) -> Vec<u8> {
-    let content = [0; 16];
+    page_of(&[0; 16], kind, decompressed, of_kind)
+}
+
+fn page_of(content: &[u8], kind: i64, decompressed: i64, of_kind: (u8, Struct)) -> Vec<u8> {
     let header = Struct::default().int(1, kind).int(2, decompressed).int(3, content.len() as i64);
     [header.child(of_kind.0, of_kind.1).end(), content.to_vec()].concat()
 }
@@ -152,6 +161,20 @@ fn refusal(bytes: Vec<u8>) -> Error {
             Ok(None) => panic!("not refused"),
             Err(error) => return error,
         }
+    }
+}
+
+/// 1,000 bytes in a block that is not compressed.
+#[test]
+fn pages_of_gzip_have_the_length_that_they_declare() {
+    let mut gzip = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff, 1, 0xe8, 3, 0x17, 0xfc];
+    gzip.extend([0; 1000]);
+    gzip.extend([0; 8]);
+    for declared in [80, 2000] {
+        let of_data = (5, Struct::default().int(1, 20).int(2, 0).int(3, 3).int(4, 3));
+        let page = page_of(&gzip, 0, declared, of_data);
+        let error = refusal(compressed_file(GZIP, &[group(1), column()], &page));
+        assert_eq!(error.code(), "tb-parquet", "{declared}: {error}");
     }
 }
 
