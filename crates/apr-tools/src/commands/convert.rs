@@ -307,7 +307,9 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
     if selected.is_empty() && !all.is_empty() {
         return Err(Failure::new(CODE_NOTHING_SELECTED, "no tensor is selected").in_file(input));
     }
-    if all.is_empty() && !request.allow_empty {
+    // A vocabulary is a GGUF file of keys alone.
+    let is_of_keys = matches!(model.contents(), Contents::Gguf(_)) && target.is_gguf();
+    if all.is_empty() && !request.allow_empty && !is_of_keys {
         return Err(no_tensors(&model).in_file(input));
     }
     if let Contents::Foreign(file) = model.contents()
