@@ -178,7 +178,7 @@ fn a_group_can_be_chosen() {
     let model = choose("model_weights.dense_a.dense_a.bias").expect("a model");
     assert_eq!(names(&model), ["bias"]);
     let error = choose("model").expect_err("a refusal");
-    assert_eq!(error.to_string(), "no such key, there are: model_weights, optimizer_weights");
+    assert_eq!(error.to_string(), "no such object, there are: model_weights, optimizer_weights");
 }
 
 #[test]
