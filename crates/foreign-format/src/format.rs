@@ -1,7 +1,7 @@
 //! The formats, with a title and help for each.
 
 macro_rules! formats {
-    ($($(#[$doc:meta])* $variant:ident, $name:literal, $title:literal, $help:expr;)*) => {
+    ($($(#[$doc:meta])* $variant:ident, $name:literal, $title:expr, $help:expr;)*) => {
         /// A format that is recognized by its content.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -34,16 +34,27 @@ macro_rules! formats {
     };
 }
 
+const NOT_READ: &str = "`apr` does not read it: use the program that wrote it";
+
+/// Advice about other programs. The npm package, which is bound in size, has the general one.
+const fn in_full(advice: &'static str, general: &'static str) -> &'static str {
+    if cfg!(apr_small) { general } else { advice }
+}
 const CONVERT: &str = "convert it, which runs nothing in it: `apr convert FILE OUT.safetensors`";
 const PICKLE: &str = "convert its arrays, which runs nothing in it: `apr convert FILE OUT.safetensors`; a model of scikit-learn that should predict \
      is exported where it was trained: apr.sklearn.export in Python";
 const LLAMA_CPP: &str = "this format was replaced by GGUF in 2023: download a GGUF version of the model";
 const UNPACK: &str = "unpack it first";
 const NO_MODEL: &str = "this file holds no model: name a model file";
-const TABLE_READ: &str =
-    "this file holds a table, not a model; `apr train --data` and `apr predict --input` read it";
-const TABLE: &str = "this file holds a table, not a model; as training data or input rows, save it as CSV: \
-     pandas.read_orc(FILE).to_csv(OUT, index=False), or read_excel";
+const TABLE_READ: &str = in_full(
+    "this file holds a table, not a model; `apr train --data` and `apr predict --input` read it",
+    NO_MODEL,
+);
+const TABLE: &str = in_full(
+    "this file holds a table, not a model; as training data or input rows, save it as CSV: \
+     pandas.read_orc(FILE).to_csv(OUT, index=False), or read_excel",
+    NO_MODEL,
+);
 const DOWNLOAD: &str = "the server sent an error or login page instead of the model: check the address and the access rights, then download it \
      again";
 
@@ -70,45 +81,46 @@ formats! {
     Hdf5, "hdf5", "an HDF5 file (Keras .h5 or other)", CONVERT;
     /// NetCDF before version 4, which is HDF5.
     NetCdf, "netcdf", "a NetCDF file (classic format)",
-        "read it with scipy.io.netcdf_file or xarray and save the arrays as safetensors";
+        in_full("read it with scipy.io.netcdf_file or xarray and save the arrays as safetensors", NOT_READ);
     /// MATLAB, levels 5 and 7.3.
     Mat, "mat", "a MATLAB .mat file",
-        "read it with scipy.io.loadmat (version 7.3: h5py) and save the arrays as safetensors";
+        in_full("read it with scipy.io.loadmat (version 7.3: h5py) and save the arrays as safetensors", NOT_READ);
     /// ONNX.
     Onnx, "onnx", "an ONNX model", CONVERT;
     /// ONNX with operators of `ai.onnx.ml`: trees, linear models, scalers. Not recognized by its first bytes: a reader of the graph finds them.
-    OnnxMl, "onnx-ml", "an ONNX-ML model (trees or linear models as attributes of operators)",
-        "`apr` does not run it: ONNX Runtime does; a model of scikit-learn is exported where it was trained: apr.sklearn.export in Python";
+    OnnxMl, "onnx-ml", in_full("an ONNX-ML model (trees or linear models as attributes of operators)", "an ONNX model"),
+        in_full("`apr` does not run it: ONNX Runtime does; a model of scikit-learn is exported where it was trained: apr.sklearn.export in Python", NOT_READ);
     /// XGBoost: JSON, UBJSON, and the binary format of old versions.
     XgBoost, "xgboost", "an XGBoost model",
-        "`apr` does not read it: in Python, xgboost.Booster(model_file=FILE) does; `apr train gradient-boosting` trains trees for `apr predict`";
+        in_full("`apr` does not read it: in Python, xgboost.Booster(model_file=FILE) does; `apr train gradient-boosting` trains trees for `apr predict`", NOT_READ);
     /// LightGBM: the text that `save_model` writes.
     LightGbm, "lightgbm", "a LightGBM model",
-        "`apr` does not read it: in Python, lightgbm.Booster(model_file=FILE) does; `apr train gradient-boosting` trains trees for `apr predict`";
+        in_full("`apr` does not read it: in Python, lightgbm.Booster(model_file=FILE) does; `apr train gradient-boosting` trains trees for `apr predict`", NOT_READ);
     /// LightGBM: the JSON of `dump_model`, which no version of LightGBM reads again.
-    LightGbmDump, "lightgbm-dump", "a LightGBM model as JSON (dump_model)",
-        "`apr` does not read it, nor does LightGBM, which loads the file of save_model; `apr train gradient-boosting` trains trees for `apr predict`";
+    LightGbmDump, "lightgbm-dump", in_full("a LightGBM model as JSON (dump_model)", "a LightGBM model"),
+        in_full("`apr` does not read it, nor does LightGBM, which loads the file of save_model; `apr train gradient-boosting` trains trees for `apr predict`", NOT_READ);
     /// CatBoost: `.cbm` and JSON.
     CatBoost, "catboost", "a CatBoost model",
-        "`apr` does not read it: in Python, catboost.CatBoost().load_model(FILE) does (format='json' for JSON); `apr train gradient-boosting` \
-         trains trees for `apr predict`";
+        in_full("`apr` does not read it: in Python, catboost.CatBoost().load_model(FILE) does (format='json' for JSON); `apr train gradient-boosting` \
+         trains trees for `apr predict`", NOT_READ);
     /// skops: estimators of scikit-learn as JSON and arrays in a ZIP archive.
     Skops, "skops", "a .skops file of scikit-learn models",
-        "`apr` does not read it: load it with skops.io.load(FILE, trusted=...) and export the estimator with apr.sklearn.export in Python";
+        in_full("`apr` does not read it: load it with skops.io.load(FILE, trusted=...) and export the estimator with apr.sklearn.export in Python", NOT_READ);
     /// A program of `ExecuTorch`.
     ExecuTorch, "executorch", "an ExecuTorch program (.pte)",
-        "it is compiled for a device, and `apr` does not read it: convert the PyTorch checkpoint that it was made of";
+        in_full("it is compiled for a device, and `apr` does not read it: convert the PyTorch checkpoint that it was made of", NOT_READ);
     /// An engine of TensorRT.
     TensorRt, "tensorrt", "a TensorRT engine",
-        "it is compiled for one GPU, and `apr` does not read it: convert the ONNX model or checkpoint that it was made of";
+        in_full("it is compiled for one GPU, and `apr` does not read it: convert the ONNX model or checkpoint that it was made of", NOT_READ);
     /// The graph of OpenVINO IR.
-    OpenVino, "openvino", "the graph of an OpenVINO model (IR)",
-        "`apr` does not read OpenVINO IR: convert the ONNX model or checkpoint that it was made of";
+    OpenVino, "openvino", in_full("the graph of an OpenVINO model (IR)", "an OpenVINO model"),
+        in_full("`apr` does not read OpenVINO IR: convert the ONNX model or checkpoint that it was made of", NOT_READ);
     /// The weights beside the graph of OpenVINO IR: bytes that only the graph describes, so recognized by the file beside it.
-    OpenVinoWeights, "openvino-weights", "the weights of an OpenVINO model (IR), which the .xml file beside it describes",
-        "`apr` does not read OpenVINO IR: convert the ONNX model or checkpoint that it was made of";
+    OpenVinoWeights, "openvino-weights", in_full("the weights of an OpenVINO model (IR), which the .xml file beside it describes", "an OpenVINO model"),
+        in_full("`apr` does not read OpenVINO IR: convert the ONNX model or checkpoint that it was made of", NOT_READ);
     /// UBJSON of another kind.
-    Ubjson, "ubjson", "UBJSON (binary JSON)", "`apr` does not read it: name the model file itself";
+    Ubjson, "ubjson", "UBJSON (binary JSON)",
+        in_full("`apr` does not read it: name the model file itself", NOT_READ);
     /// The graph of a TensorFlow SavedModel.
     SavedModel, "saved-model", "the graph of a TensorFlow SavedModel", CONVERT;
     /// The index of a TensorFlow checkpoint of version 2.
@@ -135,10 +147,11 @@ formats! {
     /// Microsoft Excel and other Office documents.
     Office, "office", "an Office document (.xlsx, .docx)", TABLE;
     /// SQLite.
-    Sqlite, "sqlite", "an SQLite database", "this file holds no model: save the table as CSV to train with it";
+    Sqlite, "sqlite", "an SQLite database",
+        in_full("this file holds no model: save the table as CSV to train with it", NO_MODEL);
     /// Text in rows of equally many fields.
     Csv, "csv", "a table of text (CSV)",
-        "this file holds no model; `apr train` takes a table with --data, `apr predict` with --input";
+        in_full("this file holds no model; `apr train` takes a table with --data, `apr predict` with --input", NO_MODEL);
     /// An index of shards of safetensors, or of files of unknown names.
     ShardIndex, "shard-index", "an index of shards",
         "an index is recognized by its name: call it model.safetensors.index.json";
@@ -152,37 +165,45 @@ formats! {
     WebPage, "web-page", "a web page", DOWNLOAD;
     /// XML.
     Xml, "xml", "XML text",
-        "`apr` reads no models in XML; if the file was downloaded as something else, read it: it may be the server's error message";
+        in_full("`apr` reads no models in XML; if the file was downloaded as something else, read it: it may be the server's error message", NO_MODEL);
     /// What servers send as JSON instead of a file.
     ErrorReply, "error-reply", "the error message of a server", DOWNLOAD;
     /// A Git LFS pointer, stored in place of a large file.
     GitLfs, "git-lfs", "a Git LFS pointer, not the model itself", "download the model it stands for: git lfs pull";
     /// A Git LFS pointer that was committed with the marks of a merge conflict.
-    GitLfsConflict, "git-lfs-conflict", "a Git LFS pointer with an unresolved merge conflict",
-        "`git lfs pull` refuses it: edit it so that one oid and its size are left, without the lines of the conflict, commit that, then git lfs pull";
+    GitLfsConflict, "git-lfs-conflict", in_full("a Git LFS pointer with an unresolved merge conflict", "a Git LFS pointer, not the model itself"),
+        in_full("`git lfs pull` refuses it: edit it so that one oid and its size are left, without the lines of the conflict, commit that, then git lfs pull", NO_MODEL);
     /// Zeros only.
     Zeros, "zeros", "a file of zeros", "the download was started and did not finish: download it again";
 
     /// A ZIP archive of another kind.
-    Zip, "zip", "a ZIP archive", "unpack it first: unzip FILE";
+    Zip, "zip", "a ZIP archive",
+        in_full("unpack it first: unzip FILE", UNPACK);
     /// gzip.
-    Gzip, "gzip", "a gzip file", "unpack it first: gunzip FILE";
+    Gzip, "gzip", "a gzip file",
+        in_full("unpack it first: gunzip FILE", UNPACK);
     /// zlib, as joblib writes it.
     Zlib, "zlib", "a zlib stream (a compressed joblib file or other)", PICKLE;
     /// What joblib before 0.10 compressed.
     ZFile, "zfile", "a compressed file of joblib before 0.10", PICKLE;
     /// Zstandard.
-    Zstd, "zstd", "a Zstandard file", "unpack it first: zstd -d FILE";
+    Zstd, "zstd", "a Zstandard file",
+        in_full("unpack it first: zstd -d FILE", UNPACK);
     /// bzip2.
-    Bzip2, "bzip2", "a bzip2 file", "unpack it first: bunzip2 FILE";
+    Bzip2, "bzip2", "a bzip2 file",
+        in_full("unpack it first: bunzip2 FILE", UNPACK);
     /// xz.
-    Xz, "xz", "an xz file", "unpack it first: unxz FILE";
+    Xz, "xz", "an xz file",
+        in_full("unpack it first: unxz FILE", UNPACK);
     /// lzma without a container.
-    Lzma, "lzma", "an lzma file", "unpack it first: unlzma FILE";
+    Lzma, "lzma", "an lzma file",
+        in_full("unpack it first: unlzma FILE", UNPACK);
     /// LZ4 frames.
-    Lz4, "lz4", "an LZ4 file", "unpack it first: lz4 -d FILE";
+    Lz4, "lz4", "an LZ4 file",
+        in_full("unpack it first: lz4 -d FILE", UNPACK);
     /// tar.
-    Tar, "tar", "a tar archive", "unpack it first: tar -xf FILE";
+    Tar, "tar", "a tar archive",
+        in_full("unpack it first: tar -xf FILE", UNPACK);
     /// 7-Zip.
     SevenZip, "7z", "a 7-Zip archive", UNPACK;
     /// RAR.

@@ -311,7 +311,7 @@ mod tests {
             (b"{\n  \"metadata\": {", Format::ShardIndex),
             (b"{\"error\":\"Invalid username or password.\"}", Format::ErrorReply),
             (b"{\"architectures\": [\"BertModel\"]}", Format::Json),
-            (b"<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>", Format::Xml),
+            (b"<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>", Format::ErrorReply),
             (b"age,size\n1,2\n", Format::Csv),
             (b"MZ,intensity\n1,2\n", Format::Csv),
             (b"x^2;y\n1;2\n", Format::Csv),

@@ -163,7 +163,7 @@ impl<'w> Walker<'w, '_> {
                     let is_data =
                         module.starts_with("__torch__") || (module, name) == ("argparse", "Namespace");
                     if !is_data {
-                        self.model.add_class(format!("{module}.{name}"));
+                        self.model.add_class(class_name(module, name));
                         let text = format!(
                             "an object of the class {module}.{name}: its attributes and arguments are read, nothing else of it"
                         );
@@ -346,6 +346,12 @@ impl<'w> Walker<'w, '_> {
         }
         Ok(id)
     }
+}
+
+/// The name of a class in messages.
+fn class_name(module: &str, name: &str) -> String {
+    let (module, name) = (located_error::cut(module, 200), located_error::cut(name, 200));
+    format!("{}.{}", module.escape_debug(), name.escape_debug())
 }
 
 fn limit(limit: &'static str, allowed: u64) -> Error {
