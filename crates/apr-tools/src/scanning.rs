@@ -59,8 +59,8 @@ pub(crate) fn judge(path: &Path, label: &Path, options: &Options<'_>) -> Result<
     let kind = kind.map_err(|error| named(Failure::io("read the file", label, &error.into())))?;
     let name = label.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let mut report = model_scan::scan_named(&source, &name, options).map_err(|error| named(error.into()))?;
-    if len > 0 && kind.name().is_none() {
-        report.add_unknown(&name);
+    if len > 0 {
+        report.check_name(&name, kind.name());
     }
     let (format, title) = report.format_of(len, kind.name().map(|name| (name, kind.title())));
     Ok(Judged { format, title, bytes: len, report })

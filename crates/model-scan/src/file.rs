@@ -1,7 +1,12 @@
 //! Files: one stream, an array, an archive of them, a compressed file, or the code of another format.
 
+mod budget;
+mod coded;
 mod compressed;
+mod executable;
+mod expected;
 mod item;
+mod layout;
 mod named;
 mod pieces;
 mod streams;
@@ -120,35 +125,6 @@ impl FileReport {
             parts: Vec::new(),
             contradictions: Vec::new(),
             remarks: Vec::from([remark]),
-        }
-    }
-
-    /// Adds that the file was not read, if its name is that of a model: of content that no reader of models knows.
-    pub fn add_unknown(&mut self, name: &str) {
-        const MODELS: [&str; 16] = [
-            "ckpt",
-            "gguf",
-            "h5",
-            "hdf5",
-            "joblib",
-            "keras",
-            "npy",
-            "npz",
-            "onnx",
-            "pickle",
-            "pkl",
-            "pt",
-            "pt2",
-            "pth",
-            "safetensors",
-            "tflite",
-        ];
-        let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-        let is_model = ending.is_some_and(|ending| MODELS.contains(&&*ending));
-        if is_model && self.format == Format::Other && self.verdict() == Verdict::Safe {
-            let problem =
-                Problem::Unopened { reason: "the content is of no format that the name stands for" };
-            self.remarks.push(Remark { path: String::new(), offset: 0, problem });
         }
     }
 

@@ -8,6 +8,8 @@ const UNKNOWN: &str =
 const NAMED: &str = "read it before you let a program run it; `--baseline` accepts a reviewed file";
 const TRUST: &str = "load it without trusting remote code, or read the code first";
 const UNOPENED: &str = "unpack it where you trust it, and scan what is in it; limits are options";
+const UNPACKED: &str =
+    "do not unpack it where other files are: unpack it into an empty folder, and scan that";
 const DAMAGED: &str = "do not load this file: fetch it again and compare its SHA-256 with the publisher's";
 
 /// What loading a file would do.
@@ -203,6 +205,18 @@ located_error::kinds! {
         } = "sc-yaml-tag" (Verification), "{tag}: a tag of YAML that names code" => TRUST;
         /// A Python file beside the model.
         PythonFile {} = "sc-python-file" (Verification), "Python code" => NAMED;
+        /// A file beside the model, or a member of an archive, that is run because of its name: a library, a program, a script, a package.
+        CodeFile {
+            /// What it is.
+            kind: &'static str,
+        } = "sc-code-file" (Verification), "{kind}" => NAMED;
+        /// A package of PyTorch brings Python code: `torch.package.PackageImporter` runs it when a pickle of the package names it.
+        PackageCode {} = "sc-package-code" (Verification), "a package of PyTorch with Python code" => DANGEROUS;
+        /// A tar archive holds what no archive of a model needs: readers take its members for different files, or write outside of the folder.
+        Tar {
+            /// What it is.
+            reason: &'static str,
+        } = "sc-tar" (Verification), "{reason} in a tar archive" => UNPACKED;
         /// A chat template, which a program that formats messages runs, in a sandbox or not.
         ChatTemplate {} = "sc-chat-template" (Verification), "a chat template" => NAMED;
         /// A chat template uses a filter, test, function, method or statement that is not among those that templates of models need.
@@ -250,7 +264,8 @@ impl Problem {
             | Self::StateOfName {}
             | Self::KerasCode { .. }
             | Self::ConfigCode { .. }
-            | Self::GraphCode { .. } => Verdict::Dangerous,
+            | Self::GraphCode { .. }
+            | Self::PackageCode {} => Verdict::Dangerous,
             Self::ChatTemplate {} => Verdict::Safe,
             Self::Malformed { .. } => Verdict::Malformed,
             _ => Verdict::Suspicious,

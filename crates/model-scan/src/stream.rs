@@ -106,12 +106,21 @@ impl Pass<'_> {
         framing: Framing,
         reading: Reading,
     ) -> Result<u64, Error> {
-        let mut machine = Machine::at(source, start, &self.options.limits).with_framing(framing);
+        // Of all passes together.
+        let mut limits = self.options.limits;
+        limits.opcodes = limits.opcodes.saturating_sub(self.report.opcodes);
+        let mut machine = Machine::at(source, start, &limits).with_framing(framing);
         let mut legacy = Legacy::default();
         let end = self.pickle(&mut machine, &mut legacy, reading)?;
         let first_end = machine.position();
         match end {
-            End::Broken(offset, cause) => self.malformed(offset, cause, reading),
+            // What is not read for lack of opcodes is a finding of any pass.
+            End::Broken(offset, cause)
+                if reading != Reading::Prefix || machine.opcodes() > limits.opcodes =>
+            {
+                self.at(offset, Problem::Malformed { cause });
+            }
+            End::Broken(..) => {}
             End::Stop(_) if start == 0 && reading != Reading::Prefix => {
                 self.after(&mut machine, legacy, reading)?;
             }
@@ -149,7 +158,7 @@ impl Pass<'_> {
                 reported = true;
             }
             if let End::Broken(offset, cause) = end {
-                self.malformed(offset, cause, reading);
+                self.at(offset, Problem::Malformed { cause });
                 return Ok(());
             }
         }
@@ -255,12 +264,6 @@ impl Pass<'_> {
             return Err(error);
         }
         Ok(End::Broken(error.offset().unwrap_or(machine.position()), error.code()))
-    }
-
-    fn malformed(&mut self, offset: u64, cause: &'static str, reading: Reading) {
-        if reading != Reading::Prefix {
-            self.at(offset, Problem::Malformed { cause });
-        }
     }
 
     /// Passes the array that joblib stores here, if it does.

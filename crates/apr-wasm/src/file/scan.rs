@@ -27,8 +27,8 @@ impl OpenFile {
             .and_then(|kind| Ok((kind, model_scan::scan_named(&**pages, path, &options)?)));
         self.need_missing()?;
         let (kind, mut report) = scanned?;
-        if bytes > 0 && kind.name().is_none() {
-            report.add_unknown(path);
+        if bytes > 0 {
+            report.check_name(path, kind.name());
         }
         let (format, _) = report.format_of(bytes, kind.name().map(|name| (name, kind.title())));
         let row = ScanRow::from(FileRow::new(path.into(), format, bytes, &report));

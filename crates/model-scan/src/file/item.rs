@@ -9,10 +9,11 @@ use pickle_core::{Error, ErrorKind};
 use read_at::{ReadAt, Window};
 use zip_core::{Archive, Compression, Entry};
 
+use super::budget::Budget;
 use super::tar::is_tar;
-use super::{Contradiction, FileReport, Format, Remark, named};
+use super::{Contradiction, FileReport, Format, Remark, executable, named};
 use crate::numpy::{self, Data};
-use crate::problem::Problem;
+use crate::problem::{Problem, Verdict};
 use crate::report::{Options, Origin};
 use crate::{graph, hdf5, keras, onnx, settings};
 
@@ -36,6 +37,7 @@ pub(super) struct Files<'o> {
     pub(super) len: u64,
     /// Bytes that may still be decompressed.
     pub(super) inflated: u64,
+    pub(super) budget: Budget,
     pub(super) report: FileReport,
 }
 
@@ -59,7 +61,7 @@ impl<'o> Files<'o> {
             remarks: Vec::new(),
         };
         let inflated = options.inflated.unwrap_or_else(|| len.saturating_mul(8).saturating_add(3 << 19));
-        Self { options, len, inflated, report }
+        Self { options, len, inflated, budget: Budget::new(options, len), report }
     }
 
     pub(super) fn file(&mut self, item: Item<'_>) -> Result<Format, Error> {
@@ -73,6 +75,11 @@ impl<'o> Files<'o> {
             self.unopened(path, "nested too deep");
             return Ok(Format::Other);
         }
+        if !self.budget.take_bytes(source.total_len()) {
+            self.unopened(path, "more bytes in members than are read");
+            return Ok(Format::Other);
+        }
+        self.code(item, start)?;
         // What a file is depends on who reads it: HDF5 may begin behind a first block of any kind, and messages and settings may begin with
         // the first bytes of other formats.
         self.whole(item, start)?;
@@ -83,10 +90,6 @@ impl<'o> Files<'o> {
         if let Some((_, reason)) = UNREAD.iter().find(|(magic, _)| start.starts_with(magic)) {
             self.unopened(path, reason);
             return Ok(Format::Compressed);
-        }
-        // An archive may follow.
-        if start.starts_with(b"\x7fELF") {
-            self.unopened(path, "an executable or a library");
         }
         // Frames that zstd and lz4 skip, or a pickle that begins as one.
         if matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]) {
@@ -139,12 +142,24 @@ impl<'o> Files<'o> {
         Ok(if is_pickle { Format::Pickle } else { Format::Other })
     }
 
+    /// What a file is that is run itself: by its name, or by its first bytes.
+    fn code(&mut self, item: Item<'_>, start: &[u8]) -> Result<(), Error> {
+        let named = named::scan(item.source, item.name)?;
+        let is_code = named.iter().any(|(_, problem)| problem.verdict() > Verdict::Safe);
+        for (offset, problem) in named {
+            self.remark(item.path, offset, problem);
+        }
+        if let Some(kind) = executable::kind(item.source, start)?.filter(|_| !is_code) {
+            self.unopened(item.path, kind);
+        }
+        Ok(())
+    }
+
     /// What readers find that do not look at the first bytes alone: settings, Keras models, TensorFlow graphs.
     fn whole(&mut self, item: Item<'_>, start: &[u8]) -> Result<(), Error> {
         let Item { source, path, name, .. } = item;
         let kept = self.options.kept;
         let mut found = settings::scan(source, start, name, kept)?;
-        found.extend(named::scan(source, name)?);
         if hdf5::is_hdf5(source)? {
             found.extend(hdf5::scan(source, kept)?);
             found.extend(keras::scan(source, kept)?);

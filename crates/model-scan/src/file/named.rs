@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use pickle_core::Error;
 use read_at::ReadAt;
 
-use super::prefix;
+use super::{coded, prefix};
 use crate::problem::Problem;
 use crate::{template, yaml};
 
@@ -19,7 +19,6 @@ pub(super) fn scan(source: &dyn ReadAt, name: &str) -> Result<Vec<(u64, Problem)
     let ending = name.rsplit_once('.').map_or(name.as_str(), |(_, ending)| ending);
     let is_too_long = source.total_len() > MAX_TEXT;
     Ok(match ending {
-        "py" | "pyw" | "pyc" => Vec::from([(0, Problem::PythonFile {})]),
         "jinja" | "jinja2" | "j2" => {
             Vec::from([(0, template::judge(&text(source, template::MAX as u64 + 1)?))])
         }
@@ -32,7 +31,7 @@ pub(super) fn scan(source: &dyn ReadAt, name: &str) -> Result<Vec<(u64, Problem)
             yaml::scan(&text).into_iter().chain(yaml::code_folder(&text)).collect()
         }
         "cfg" => yaml::callbacks(&text(source, MAX_TEXT)?),
-        _ => Vec::new(),
+        _ => coded::scan(source, &name)?.map(|problem| (0, problem)).into_iter().collect(),
     })
 }
 
@@ -42,7 +41,7 @@ fn is_mlflow(source: &dyn ReadAt) -> Result<bool, Error> {
     Ok(!prefix(source, &mut start)?.contains(&0))
 }
 
-fn text(source: &dyn ReadAt, max: u64) -> Result<String, Error> {
+pub(super) fn text(source: &dyn ReadAt, max: u64) -> Result<String, Error> {
     let len = usize::try_from(source.total_len().min(max)).unwrap_or_default();
     let mut bytes = alloc::vec![0; len];
     Ok(String::from_utf8_lossy(prefix(source, &mut bytes)?).into_owned())

@@ -16,6 +16,7 @@ impl Files<'_> {
     /// Options for a stream of `len` bytes: what was decompressed may use no more memory than a file of its compressed length.
     fn options_for(&self, len: u64) -> Options<'_> {
         let mut options = *self.options;
+        options.limits.opcodes = self.budget.opcodes;
         if len > self.len && options.inflated.is_none() {
             let nodes = u32::try_from(self.len / 2 + (1 << 16)).unwrap_or(u32::MAX);
             options.limits.values = options.limits.values.min(nodes);
@@ -27,18 +28,24 @@ impl Files<'_> {
     }
 
     pub(super) fn stream(&mut self, source: &dyn ReadAt, path: &str, origin: Origin) -> Result<(), Error> {
-        let mut report = Report::new(self.options.kept);
-        scan_source(source, origin, &self.options_for(source.total_len()), 0, &mut report)?;
+        let report = self.scanned(source, origin)?;
         self.report.parts.push(Part { path: path.to_owned(), report });
         Ok(())
+    }
+
+    /// All passes over a stream, within what is left of the work.
+    fn scanned(&mut self, source: &dyn ReadAt, origin: Origin) -> Result<Report, Error> {
+        let mut report = Report::new(self.options.kept);
+        scan_source(source, origin, &self.options_for(source.total_len()), 0, &mut report)?;
+        self.budget.opcodes = self.budget.opcodes.saturating_sub(report.opcodes);
+        Ok(report)
     }
 
     /// Bytes that need not be a pickle. One of protocol 2 or above begins with its number; another one is taken for a pickle if it ends as
     /// one, calls a name, or reaches a dangerous one: other text may begin with opcodes.
     pub(super) fn maybe_stream(&mut self, item: Item<'_>, start: &[u8]) -> Result<bool, Error> {
         let Item { source, path, origin, .. } = item;
-        let mut report = Report::new(self.options.kept);
-        scan_source(source, origin, &self.options_for(source.total_len()), 0, &mut report)?;
+        let report = self.scanned(source, origin)?;
         let ended = report.findings.iter().all(|finding| {
             !matches!(finding.problem, Problem::Malformed { .. } | Problem::TrailingBytes { .. })
         });
@@ -111,6 +118,7 @@ mod tests {
         {
             let mut options = Options { inflated, ..Options::DEFAULT };
             let found = Files::new(&options, 1000).options_for(len).limits;
+            options.limits.opcodes = 16_000 + (1 << 20);
             if is_bounded {
                 let limits = &mut options.limits;
                 for limit in

@@ -1,33 +1,19 @@
 //! Members of ZIP archives.
 
-use alloc::borrow::ToOwned;
-use alloc::string::String;
-use alloc::vec::Vec;
-
 use pickle_core::{Error, ErrorKind, Opcode};
 use read_at::{ReadAt, Window};
 use zip_core::{Archive, Entry};
 
 use super::Format;
+use super::budget::Ranges;
 use super::compressed::EXPANDS;
 use super::item::{Files, Item, join};
+use super::layout::{Layout, Role};
 use super::pieces::Pieces;
 use crate::numpy::{self, Data};
 use crate::problem::Problem;
-use crate::report::{Finding, Origin};
+use crate::report::Finding;
 use crate::{keras, script};
-
-/// What a member is code of, besides pickles.
-#[derive(Clone, Copy)]
-enum Code {
-    /// The configuration of Keras.
-    Keras,
-    /// A program of TorchScript.
-    Script,
-    /// An exported graph of PyTorch.
-    Graph,
-    Other,
-}
 
 impl Files<'_> {
     pub(super) fn archive(
@@ -36,61 +22,40 @@ impl Files<'_> {
         path: &str,
         depth: u32,
     ) -> Result<Format, Error> {
-        let folder = |name: &str| {
-            name.strip_suffix("data.pkl").filter(|folder| folder.ends_with('/')).map(str::to_owned)
-        };
-        let roots: Vec<String> = archive.entries().iter().filter_map(|entry| folder(entry.name())).collect();
-        let script = archive.entries().iter().any(|entry| {
-            roots.iter().any(|root| {
-                entry
-                    .name()
-                    .strip_prefix(root.as_str())
-                    .is_some_and(|rest| rest == "constants.pkl" || rest.starts_with("code/"))
-            })
-        });
-        let has = |name: &str| archive.entries().iter().any(|entry| entry.name() == name);
-        let is_keras = has("config.json") && (has("metadata.json") || has("model.weights.h5"));
-        let (format, origin) = match (roots.is_empty(), script) {
-            (true, _) if is_keras => (Format::Keras, Origin::File),
-            (true, _) => (Format::Zip, Origin::File),
-            (_, false) => (Format::Torch, Origin::Torch),
-            (_, true) => (Format::TorchScript, Origin::TorchScript),
-        };
+        let layout = Layout::of(archive.entries());
+        if let Some(name) = layout.package_code(archive.entries()) {
+            self.remark(&join(path, name), 0, Problem::PackageCode {});
+        }
+        let mut scanned = Ranges::default();
         for entry in archive.entries() {
-            let inside = roots.iter().find_map(|root| entry.name().strip_prefix(root.as_str()));
-            let number = |rest: &str, folder: &str| {
-                rest.strip_prefix(folder)
-                    .is_some_and(|key| key.bytes().all(|byte| byte.is_ascii_digit()) && !key.is_empty())
-            };
-            let storage =
-                inside.is_some_and(|rest| number(rest, "data/") || (script && number(rest, "constants/")));
-            if storage && !self.is_array(archive, entry)? {
+            let role = layout.role(entry.name());
+            if role == Role::Storage && !self.is_array(archive, entry)? {
                 continue; // Elements, whatever they look like.
             }
-            let code = match inside {
-                Some(rest) if script && rest.starts_with("code/") && rest.ends_with(".py") => Code::Script,
-                _ if is_graph(entry.name()) => Code::Graph,
-                // Keras looks at it before it needs the other members.
-                None if entry.name() == "config.json" => Code::Keras,
-                _ => Code::Other,
-            };
-            let parts = self.report.parts.len();
             let member = join(path, entry.name());
-            let item = Item {
-                source: *archive.source(),
-                path: &member,
-                name: if matches!(code, Code::Script) { "" } else { entry.name() },
-                origin,
-                depth: depth + 1,
-            };
-            if let Some(range) = entry.stored() {
-                let window = Window::new(*archive.source(), range.start, range.end - range.start)?;
-                self.member(Item { source: &window, ..item }, code)?;
-            } else if let Some(bytes) = self.inflated(archive, entry, &member)? {
-                self.member(Item { source: &bytes, ..item }, code)?;
+            if !self.budget.take_member() {
+                self.unopened(path, "more members than are read");
+                break;
             }
-            self.checksum(archive, entry, &member, parts)?;
-            if format == Format::Torch && inside != Some("data.pkl") {
+            // Overlapping members are a contradiction already.
+            let range = entry.data().cloned().unwrap_or_default();
+            if !self.budget.take_range(&mut scanned, range) {
+                self.unopened(path, "members over bytes of other members");
+                continue;
+            }
+            let parts = self.report.parts.len();
+            // The language of TorchScript looks like Python.
+            let name = if role == Role::Script { "" } else { entry.name() };
+            let (source, path, origin) = (*archive.source(), member.as_str(), layout.origin);
+            let item = Item { source, path, name, origin, depth: depth + 1 };
+            if let Some(range) = entry.stored() {
+                let window = Window::new(source, range.start, range.end - range.start)?;
+                self.member(Item { source: &window, ..item }, role)?;
+            } else if let Some(bytes) = self.inflated(archive, entry, path)? {
+                self.member(Item { source: &bytes, ..item }, role)?;
+            }
+            self.checksum(archive, entry, path, parts)?;
+            if layout.format == Format::Torch && role != Role::Checkpoint {
                 for part in self.report.parts.iter_mut().skip(parts) {
                     part.report.add(Finding {
                         offset: 0,
@@ -101,17 +66,17 @@ impl Files<'_> {
                 }
             }
         }
-        Ok(format)
+        Ok(layout.format)
     }
 
-    fn member(&mut self, item: Item<'_>, code: Code) -> Result<(), Error> {
+    fn member(&mut self, item: Item<'_>, role: Role) -> Result<(), Error> {
         let Item { source, path, .. } = item;
         let kept = self.options.kept;
-        let found = match code {
-            Code::Keras => keras::settings(source, kept)?,
-            Code::Script => script::scan(source, kept)?,
-            Code::Graph => script::scan_graph(source, kept)?,
-            Code::Other => Vec::new(),
+        let found = match role {
+            Role::Keras => keras::settings(source, kept)?,
+            Role::Script => script::scan(source, kept)?,
+            Role::Graph => script::scan_graph(source, kept)?,
+            Role::Checkpoint | Role::Storage | Role::Other => Default::default(),
         };
         for (offset, problem) in found {
             self.remark(path, offset, problem);
@@ -196,11 +161,6 @@ impl Files<'_> {
         }
         Ok(())
     }
-}
-
-/// The graph of `torch.export`, by its name since PyTorch 2.7 and before.
-fn is_graph(name: &str) -> bool {
-    name.ends_with(".json") && name.contains("models/") || name.ends_with("serialized_exported_program.json")
 }
 
 /// Whether an array file begins with these bytes and has elements alone.

@@ -47,10 +47,11 @@ pub(crate) fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
         directory.extend([b"PK\x01\x02\x14\0".as_slice(), &common, &[0; 10], &at, name.as_bytes()].concat());
         locals.extend([b"PK\x03\x04".as_slice(), &common, name.as_bytes(), data].concat());
     }
-    let (count, len, at) = (files.len() as u8, directory.len() as u32, locals.len() as u32);
+    let (len, at) = (directory.len() as u32, locals.len() as u32);
+    let count = (files.len() as u16).to_le_bytes();
     let end = [
         b"PK\x05\x06\0\0\0\0".as_slice(),
-        &[count, 0, count, 0],
+        &[count; 2].concat(),
         &len.to_le_bytes(),
         &at.to_le_bytes(),
         &[0, 0],

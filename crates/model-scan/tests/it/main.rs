@@ -1,6 +1,7 @@
 //! The public API: every vector with a verdict, every rule.
 
 mod arguments;
+mod bounds;
 mod files;
 mod members;
 mod memory;
@@ -9,4 +10,5 @@ mod reports;
 mod rules;
 mod states;
 mod streams;
+mod tar_archives;
 mod vectors;

@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 
-use model_scan::{FileReport, Format, Options, Problem, Verdict, scan_file};
+use model_scan::{FileReport, Format, Options, Problem, Verdict, scan_file, scan_named};
 use read_at::{Error, ReadAt};
 
 use crate::files::{PAYLOAD, archive, judged, tar_member, zip};
@@ -29,7 +29,7 @@ fn zlib(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A ZIP archive of one file, whose data are deflated.
-fn deflated(name: &str, data: &[u8]) -> Vec<u8> {
+pub(crate) fn deflated(name: &str, data: &[u8]) -> Vec<u8> {
     let (packed, plain) = (stored_blocks(data), zip(name, data));
     let crc = plain[14..18].to_vec();
     let mut bytes = zip(name, &packed);
@@ -125,6 +125,79 @@ fn another_pickle_in_an_archive_of_torch_is_suspicious() {
     assert_eq!(names(Format::Torch, &[("m/data.pkl", b"N."), ("m/a", b"text")]), []);
     assert_eq!(names(Format::TorchScript, &[("m/data.pkl", b"N."), ("m/constants.pkl", b"N.")]), []);
     assert_eq!(names(Format::Zip, &[("a", b"N."), ("b", b"N.")]), []);
+}
+
+#[test]
+fn names_of_members_count_as_those_of_files() {
+    let codes = |files: &[(&str, &[u8])]| {
+        let report = report(&archive(files));
+        let found: Vec<_> =
+            report.findings().map(|found| format!("{} {}", found.member, found.code)).collect();
+        (report.verdict(), found)
+    };
+    let suspicious = |name: &str, code| (Verdict::Suspicious, vec![format!("{name} {code}")]);
+    for (name, code) in [
+        ("code/inference.py", "sc-python-file"),
+        ("lib/op.so.1", "sc-code-file"),
+        ("META-INF/A.class", "sc-code-file"),
+        ("a.whl", "sc-code-file"),
+        ("setup.sh", "sc-code-file"),
+    ] {
+        assert_eq!(codes(&[(name, b"~")]), suspicious(name, code));
+    }
+    let template: &[u8] = b"{{ x.__class__ }}";
+    assert_eq!(codes(&[("a.jinja", template)]), suspicious("a.jinja", "sc-template-code"));
+    let manifest: &[u8] = br#"{"model": {"handler": "os:listdir"}}"#;
+    assert_eq!(
+        codes(&[("MAR-INF/MANIFEST.json", manifest)]),
+        suspicious("MAR-INF/MANIFEST.json", "sc-code-setting")
+    );
+    // The name in a compressed file is that of the file without its last ending.
+    let packed = |name| {
+        let report = scan_named(zlib(b"x").as_slice(), name, &Options::DEFAULT).expect("a report");
+        report.findings().map(|found| found.code).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (packed("a.py.gz"), packed("a.py"), packed("py")),
+        (vec!["sc-python-file"], vec!["sc-python-file"], vec![])
+    );
+}
+
+#[test]
+fn packages_of_pytorch_with_code_are_dangerous() {
+    let runs = |files: &[(&str, &[u8])]| {
+        report(&archive(files))
+            .findings()
+            .any(|found| found.code == "sc-package-code" && found.member.ends_with("a.py"))
+    };
+    let code: (&str, &[u8]) = ("p/a.py", b"x");
+    let script: (&str, &[u8]) = ("p/code/a.py", b"x");
+    let extern_modules: (&str, &[u8]) = ("p/.data/extern_modules", b"~");
+    let version: (&str, &[u8]) = ("p/.data/version", b"6");
+    let data: (&str, &[u8]) = ("p/data.pkl", b"N.");
+    assert!(
+        runs(&[extern_modules, code]) && runs(&[version, code]) && runs(&[(".data/version", b"6"), code])
+    );
+    assert!(
+        !runs(&[code])
+            && !runs(&[("p/x.data/version", b"6"), code])
+            && !runs(&[("p/.data/versions", b"6"), code])
+    );
+    assert!(!runs(&[extern_modules, ("p/a.txt", b"x")]) && runs(&[version, script]));
+    // TorchScript, unless its modules are those of a package.
+    assert!(!runs(&[version, data, script]) && runs(&[extern_modules, data, script]));
+    assert!(runs(&[version, data, code]));
+}
+
+#[test]
+fn storages_of_many_checkpoints_are_read() {
+    let roots = |count: usize| {
+        let names: Vec<String> =
+            (0..count).flat_map(|idx| [format!("{idx}/data.pkl"), format!("{idx}/data/0")]).collect();
+        let files: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b"N."[..])).collect();
+        report(&archive(&files)).parts.len()
+    };
+    assert_eq!((roots(16), roots(17)), (16, 18));
 }
 
 #[test]

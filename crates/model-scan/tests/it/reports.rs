@@ -126,13 +126,59 @@ fn names_of_files_tell_code_and_templates() {
         assert_eq!(judged(name, &vec![b'x'; (1 << 20) + 1]).1, "sc-unopened", "too long to be judged");
     }
     assert_eq!(judged("model.txt", b"x = 1\n"), (safe, String::new(), "unknown"));
-    assert_eq!(judged("libop.so", b"\x7fELF\x02\x01").1, "sc-unopened");
+    assert_eq!(judged("libop.so", b"\x7fELF\x02\x01").1, "sc-code-file");
+    assert_eq!(judged("libop.so.bin", b"\x7fELF\x02\x01").1, "sc-unopened");
+    // A template is a note, a program is not.
+    assert_eq!(judged("a.jinja", b"#!/bin/sh\n").1, "sc-chat-templatesc-unopened");
     let unknown = |name, bytes: &[u8]| {
         let mut report = scan_named(bytes, name, &Options::DEFAULT).expect("a report");
-        report.add_unknown(name);
+        report.check_name(name, None);
         report.verdict()
     };
     assert_eq!((unknown("a.PT", b"\xfe\xff"), unknown("a.bin", b"\xfe\xff")), (suspicious, safe));
     assert_eq!((unknown("a.pkl", b"N."), unknown("a.pkl", b"cos\nsystem\n.")), (safe, Verdict::Dangerous));
     assert_eq!(Problem::ChatTemplate {}.verdict(), safe);
+}
+
+#[test]
+fn content_of_another_format_than_that_of_the_name_is_suspicious() {
+    let verdict = |name: &str, known| {
+        let mut report = scan_named(b"~".as_slice(), name, &Options::DEFAULT).expect("a report");
+        report.check_name(name, known);
+        report.verdict()
+    };
+    for (name, known) in [
+        ("a.gguf", "gguf"),
+        ("a.GGUF", "git-lfs"),
+        ("a.h5", "hdf5"),
+        ("a.hdf5", "mat"),
+        ("a.keras", "keras"),
+        ("a.npy", "npy"),
+        ("a.npz", "npz"),
+        ("a.onnx", "onnx"),
+        ("a.pt", "torch"),
+        ("a.ckpt", "tf-checkpoint"),
+        ("a.joblib", "zlib"),
+        ("a.safetensors", "sealed"),
+        ("a.tflite", "tflite"),
+        ("a.pkl", "text"),
+        ("a.bin", "executable"),
+        ("gguf", "executable"),
+    ] {
+        assert_eq!(verdict(name, Some(known)), Verdict::Safe, "{name} {known}");
+    }
+    for (name, known) in [
+        ("a.gguf", "executable"),
+        ("a.gguf", "onnx"),
+        ("a.safetensors", "gguf"),
+        ("a.pkl", "safetensors"),
+        ("a.npy", "zip"),
+        ("a.npz", "npy"),
+        ("a.pt", "image"),
+    ] {
+        assert_eq!(verdict(name, Some(known)), Verdict::Suspicious, "{name} {known}");
+    }
+    let mut report = scan_named(b"N.".as_slice(), "a.onnx", &Options::DEFAULT).expect("a report");
+    report.check_name("a.onnx", None);
+    assert_eq!(report.verdict(), Verdict::Safe, "a pickle that no reader of models knows");
 }
