@@ -1,4 +1,4 @@
-//! Files of a folder that can run code when they are loaded: pickles, PyTorch's archives of them, programs.
+//! Files, alone or in a folder, that can run code when they are loaded: pickles, PyTorch's archives of them, programs.
 
 use alloc::borrow::Cow;
 use std::fs;
@@ -63,6 +63,13 @@ pub(crate) fn formats(folder: &Path) -> Contents {
 /// Scans these files.
 pub(crate) fn scan(folder: &Path) -> Contents {
     contents(folder, Look::Scan)
+}
+
+/// Scans one file.
+pub(crate) fn scan_file(path: &Path) -> Contents {
+    let mut contents = Contents { files: 1, look: Look::Scan, ..Contents::default() };
+    contents.add_file(path.to_owned());
+    contents
 }
 
 fn contents(folder: &Path, look: Look) -> Contents {

@@ -84,8 +84,8 @@ enum Refusal {
 const AFTER_HELP: &str = "Of a safetensors file the header and the length are checked. The values of the tensors are not: the format \
     has no checksum for them. Compare digests (`apr tensors --digest`) or files (`apr diff`) for that. The \
     folder step_N of a checkpoint is verified in full, by its manifest; of a folder of checkpoints, each is checked. \
-    Files in a folder are scanned as `apr scan` does: those that can run code when they are loaded are named, and \
-    the exit code is 4 if one is dangerous. With --values, all values are read. An .apr file is read to its end: \
+    Files of other programs and all files in a folder are scanned as `apr scan` does: those that can run code when they \
+    are loaded are named, and the exit code is 4 if one is dangerous. With --values, all values are read. An .apr file is read to its end: \
     checksum, metadata, and the payload, which has to become its model. A GGUF file is read to its end too: every key and \
     tensor lies inside it, and scales and numbers that are not finite are reported. With --signer, --trusted-keys or \
     --any-signer every file has to be signed, and the signature is verified first; with --identity or a \
@@ -143,7 +143,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         values: args.values,
         console,
     };
-    let (mut verdicts, mut folders) = (Vec::new(), Vec::new());
+    let (mut verdicts, mut scanned) = (Vec::new(), Vec::new());
     for path in &args.inputs {
         let below = Checkpoint::all_below(path);
         if below.is_empty() {
@@ -151,16 +151,18 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         }
         verdicts.extend(below.iter().map(|checkpoint| judge.verdict(&checkpoint.path)));
         if path.is_dir() {
-            folders.push(code_files::scan(path));
+            scanned.push(code_files::scan(path));
+        } else if path.as_os_str() != "-" && matches!(Source::peek(path), Format::Foreign(_)) {
+            scanned.push(code_files::scan_file(path));
         }
     }
-    let dangerous = folders.iter().any(code_files::Contents::is_dangerous).then_some(Exit::Refused);
+    let dangerous = scanned.iter().any(code_files::Contents::is_dangerous).then_some(Exit::Refused);
     let exit = verdicts.iter().map(Verdict::exit).find(|&exit| exit != Exit::Success);
     let exit = dangerous.or(exit).unwrap_or(Exit::Success);
     let printed = if console.is_json() {
-        report::json(&verdicts, &folders, &rules, console)
+        report::json(&verdicts, &scanned, &rules, console)
     } else {
-        report::text(&verdicts, &folders, &rules, console)
+        report::text(&verdicts, &scanned, &rules, console)
     };
     console.finished("checked");
     match printed {
@@ -276,16 +278,17 @@ fn verify(checkpoint: &Checkpoint, rules: &Rules, verification: Verification) ->
     Ok(sound)
 }
 
-/// A file of another program: with what was left out of it as warnings.
+/// A file of another program, with warnings about what was left out of it: refused if that is every tensor.
 fn foreign(source: Source, rules: &Rules) -> Result<Sound, Failure> {
     let model = Model::from_source(source, rules)?;
     let mut sound = count(&model)?;
     sound.warnings.extend(model.file().warnings().into_iter().map(|warning| warning.message));
-    for tensor in model.tensors()? {
-        if let Err(failure) = tensor.check_type() {
-            sound.warnings.push(failure.to_string());
-        }
+    let tensors = model.tensors()?;
+    let mut failures: Vec<_> = tensors.iter().filter_map(|tensor| tensor.check_type().err()).collect();
+    if !failures.is_empty() && failures.len() == tensors.len() {
+        return Err(failures.swap_remove(0));
     }
+    sound.warnings.extend(failures.iter().map(ToString::to_string));
     Ok(sound)
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// Trust this name, exactly: `package.module.name`. Its arguments are not judged.
     #[arg(long, value_name = "NAME", value_parser = trusted)]
     allow: Vec<(String, String)>,
-    /// Opcodes of each stream of pickles [default: 67108864].
+    /// Opcodes of all pickles of a file [default: 1048576 and 16 for each byte, at most 67108864].
     #[arg(long, value_name = "N")]
     max_opcodes: Option<u64>,
     /// How deep archives, compressed files and pickles in one another are followed [default: 4].

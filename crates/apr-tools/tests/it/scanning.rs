@@ -130,6 +130,50 @@ fn exit_codes_are_those_of_the_worst_file() {
     assert_eq!(sandbox.run(&["explain", "sc-dangerous-name"]).exit, 0);
 }
 
+/// An array file of NumPy of this type.
+fn array(kind: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': (1,), }}");
+    [b"\x93NUMPY\x01\0v\0".as_slice(), format!("{header:<117}\n").as_bytes(), data].concat()
+}
+
+#[test]
+fn check_scans_files_of_other_programs() {
+    let sandbox = Sandbox::empty();
+    sandbox.write("sound.npy", &array("<f4", &[0; 4]));
+    sandbox.write("objects.npy", &array("|O", PAYLOAD));
+    sandbox.write("values.npy", &array("|O", b"N."));
+    sandbox.write("three.npy", &array("<f3", &[0; 3]));
+    for (name, exit, runs_code) in [
+        ("sound.npy", 0, None),
+        ("objects.npy", 4, Some("dangerous")),
+        ("values.npy", 3, None),
+        ("three.npy", 3, None),
+    ] {
+        let (found, report) = sandbox.json(&["check", name]);
+        assert_eq!((found, report["ok"] == true), (exit, exit == 0), "{name}: {report}");
+        assert_eq!(report["runs_code"][0]["verdict"].as_str(), runs_code, "{name}");
+    }
+    let ran = sandbox.run(&["check", "objects.npy"]);
+    assert!(ran.stdout.contains("objects.npy") && ran.stdout.contains("runs commands"), "{ran:?}");
+    assert!(!ran.stdout.contains("ok objects.npy"), "{ran:?}");
+}
+
+#[test]
+fn a_program_under_the_name_of_a_model_is_suspicious() {
+    let sandbox = Sandbox::empty();
+    let mut gguf = [b"MZ".as_slice(), &[0; 58], &[64, 0, 0, 0], b"PE\0\0"].concat();
+    sandbox.write("model.gguf", &gguf);
+    assert_eq!(sandbox.json(&["scan", "model.gguf"]).1["verdict"], "suspicious");
+    gguf = b"%PDF-1.7\n".to_vec();
+    sandbox.write("model.gguf", &gguf);
+    let (exit, report) = sandbox.json(&["scan", "model.gguf"]);
+    let message = &report["files"][0]["findings"][0]["message"];
+    assert_eq!(
+        (exit, message.as_str()),
+        (4, Some("not opened: the content is of no format that the name stands for"))
+    );
+}
+
 #[test]
 fn standard_input_is_scanned_whatever_it_is() {
     let sandbox = Sandbox::empty();

@@ -23,7 +23,7 @@ const CODE_SHARD: &str = "sm-shard";
 
 pub(super) fn text(
     verdicts: &[Verdict],
-    folders: &[Contents],
+    scanned: &[Contents],
     rules: &Rules,
     console: &mut Console,
 ) -> Result<(), Failure> {
@@ -64,7 +64,7 @@ pub(super) fn text(
     }
     console.text(|out, style| {
         let mark = style.yellow("!");
-        let mut warnings = folders.iter().flat_map(Contents::warnings);
+        let mut warnings = scanned.iter().flat_map(Contents::warnings);
         warnings.try_for_each(|warning| writeln!(out, "{mark} {}", Visible(&warning)))
     })
 }
@@ -113,7 +113,7 @@ fn describe(content: &Content) -> String {
 
 pub(super) fn json(
     verdicts: &[Verdict],
-    folders: &[Contents],
+    scanned: &[Contents],
     rules: &Rules,
     console: &mut Console,
 ) -> Result<(), Failure> {
@@ -139,7 +139,7 @@ pub(super) fn json(
         mode: rules.name(),
         ok: verdicts.iter().all(|verdict| verdict.outcome.is_ok()),
         files: files.collect(),
-        runs_code: code_files::rows(folders),
+        runs_code: code_files::rows(scanned),
     })
 }
 
