@@ -84,6 +84,7 @@ impl<R: ReadAt> Archive<R> {
             for (problem, found) in [
                 (Problem::Name {}, !sound_name),
                 (Problem::Extra {}, !header.sound_extra),
+                (Problem::Link {}, header.is_link),
                 (Problem::Encrypted {}, encrypted),
                 (
                     Problem::Method { method: method.0 },

@@ -124,6 +124,8 @@ pub(crate) struct Header<'a> {
     pub(crate) offset: u64,
     /// Whether the extra fields are well-formed, and leave the name as it is.
     pub(crate) sound_extra: bool,
+    /// Whether it is a symbolic link; no local header says that.
+    pub(crate) is_link: bool,
     /// Bytes of the header.
     pub(crate) header_len: usize,
 }
@@ -141,7 +143,8 @@ pub(crate) fn central(bytes: &[u8]) -> Option<Header<'_>> {
     let (name_len, extra_len, comment_len) = (fields.u16(), fields.u16(), fields.u16());
     fields.u16(); // Disk.
     fields.u16();
-    fields.u32(); // Attributes.
+    // Of Unix, in the upper half: the type of the file in its upper four bits.
+    let is_link = fields.u32() >> 28 == 0xa;
     let offset = fields.u32();
     let mut rest = Fields(bytes.get(CENTRAL_LEN..)?);
     let name = rest.take(name_len.into())?;
@@ -150,7 +153,7 @@ pub(crate) fn central(bytes: &[u8]) -> Option<Header<'_>> {
     let sizes = [len.into(), stored_len.into(), offset.into()];
     let ([len, stored_len, offset], sound_extra) = extra_fields(extra, name, sizes);
     let header_len = bytes.len() - rest.0.len();
-    Some(Header { name, flags, method, crc32, stored_len, len, offset, sound_extra, header_len })
+    Some(Header { name, flags, method, crc32, stored_len, len, offset, sound_extra, is_link, header_len })
 }
 
 /// The lengths of the name and the extra fields of a local header, which are after it.
@@ -180,6 +183,7 @@ pub(crate) fn local(bytes: &[u8]) -> Option<Header<'_>> {
         len,
         offset: 0,
         sound_extra,
+        is_link: false,
         header_len: bytes.len(),
     })
 }

@@ -43,6 +43,8 @@ located_error::kinds! {
         Duplicate {} = "zc-duplicate" (Verification), "the name occurs twice" => AMBIGUOUS;
         /// A name that leaves the folder, that readers cut or change, or that is not in its encoding.
         Name {} = "zc-name" (Verification), "the name is ambiguous or leaves the folder" => AMBIGUOUS;
+        /// A symbolic link: programs that create it may write the members after it elsewhere.
+        Link {} = "zc-link" (Verification), "the member is a symbolic link" => AMBIGUOUS;
         /// There is no local header where the directory says.
         LocalMissing {} = "zc-local-missing" (Verification), "no local header" => AMBIGUOUS;
         /// The name before the member is another one.

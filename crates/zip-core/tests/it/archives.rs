@@ -56,6 +56,8 @@ fn each_contradiction_has_its_finding() {
         (|bytes, at| bytes[at.locals[0]] = b'X', &["zc-local-missing", "zc-leading", "zc-data"]),
         (|bytes, at| bytes[at.directory - 1] = 9, &["zc-descriptor"]),
         (|bytes, at| bytes[at.centrals[0] + 8] = 1, &["zc-encrypted", "zc-local-flags"]),
+        (|bytes, at| bytes[at.centrals[0] + 41] = 0xa1, &["zc-link"]),
+        (|bytes, at| bytes[at.centrals[0] + 41] = 0x81, &[]),
         (|bytes, at| bytes[at.centrals[0] + 10] = 99, &["zc-unknown-method", "zc-local-method", "zc-method"]),
         (
             |bytes, at| bytes[at.centrals[1] + 46 + 2..at.centrals[1] + 51].copy_from_slice(b"one"),
