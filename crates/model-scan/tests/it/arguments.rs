@@ -36,6 +36,8 @@ fn containers_take_what_was_read_already() {
     }
     check("fractions Fraction", &["S'1'\n", "I2\n", "N", "F0.5\n", "I01\n"], &[]);
     check("fractions Fraction", &["S'1'\n", "]"], USE);
+    check("pathlib PurePosixPath", &["Va\n"; 256], &[]);
+    check("pathlib PurePosixPath", &["Va\n"; 257], USE);
 }
 
 #[test]

@@ -78,6 +78,16 @@ fn code_lies_nowhere_as_a_value() {
             call("collections OrderedDict", &[]) + code + "Ns",
             call("__builtin__ list", &[]) + code + "a",
             call("__builtin__ set", &[&format!("({code}t")]),
+            call("__builtin__ set", &[]) + "(" + code + "\u{90}",
+            call(
+                "torch._tensor _rebuild_from_type_v2",
+                &[
+                    &name("torch._utils _rebuild_meta_tensor_no_storage"),
+                    &name("torch Tensor"),
+                    &format!("(N({code}t)I00\nt"),
+                    "}",
+                ],
+            ),
             call("datetime timedelta", &[code]),
             call("torch Size", &[&format!("(({code}tt")]),
             object("argparse Namespace", &[("x", code)]),
@@ -114,6 +124,10 @@ fn persistent_ids_have_the_class_of_a_storage() {
     assert_eq!(found("torch FloatStorage", "S'cpu'\n"), [""; 0]);
     assert_eq!(found("torch.nn.modules.linear Linear", "S'cpu'\n"), ["sc-persistent-id"]);
     assert_eq!(found("torch FloatStorage", &name("torch.storage _load_from_bytes")), USE);
+    for (rest, expected) in [("NN", &[][..]), ("NNN", &["sc-persistent-id"])] {
+        let id = format!("(S'storage'\nctorch\nFloatStorage\nS'0'\nS'cpu'\nI2\n{rest}tQ.");
+        assert_eq!(codes(id.as_bytes(), Origin::Torch).1, expected, "{rest}");
+    }
     // The id itself is not a value.
     let listed = "(S'storage'\nctorch\nFloatStorage\nS'0'\nS'cpu'\nI2\ntp0\nQ0(g0\nl.";
     assert_eq!(codes(listed.as_bytes(), Origin::Torch).1, USE);
@@ -150,6 +164,15 @@ fn functions_lie_where_their_class_expects_them() {
     }
     check(&object("torch.nn.modules.linear Linear", &[("activation", relu)]), USE);
     check(&object("sklearn.pipeline Pipeline", &[("cv", fold)]), USE);
+    let shuffle = &name("sklearn.model_selection._split ShuffleSplit");
+    check(&object("sklearn.model_selection._split RepeatedKFold", &[("cv", shuffle)]), USE);
+    let wrapper = |subclass: &str| {
+        let wrapper = object("joblib.numpy_pickle NumpyArrayWrapper", &[("subclass", &name(subclass))]);
+        codes(&opcodes(&(wrapper + ".")), Origin::File).1
+    };
+    // The description of an array lacks its shape.
+    assert_eq!(wrapper("numpy ndarray"), ["sc-malformed"]);
+    assert_eq!(wrapper("numpy log1p"), ["sc-unexpected-use", "sc-malformed"]);
 }
 
 #[test]
@@ -237,6 +260,7 @@ fn arguments_are_what_writers_pass() {
         ),
         ("numpy.random._pickle __bit_generator_ctor", &[&name("numpy.random._pcg64 PCG64")], &[0]),
         ("numpy.random._pickle __generator_ctor", &[made], &[0]),
+        ("numpy.random._pickle __generator_ctor", &["S'PCG64'\n"], &[0]),
         (
             "numpy.random._pickle __randomstate_ctor",
             &["VMT19937\n", &name("numpy.random._pickle __bit_generator_ctor")],

@@ -60,6 +60,34 @@ fn names_depend_on_where_they_are() {
     assert_eq!(codes(script, Origin::Torch).0, Verdict::Suspicious);
 }
 
+/// `STACK_GLOBAL` takes strings alone: objects that certainly are none end the stream, others may be any name.
+#[test]
+fn operands_that_are_no_strings_end_a_stream() {
+    let found = |operand: &str| {
+        let stream = [operand.as_bytes(), b"\x8c\x01x\x93."].concat();
+        codes(&stream, Origin::File).1.pop()
+    };
+    for operand in [
+        "ccollections\nOrderedDict\n)R",
+        "cargparse\nNamespace\n",
+        "ctorch.nn.functional\nrelu\n",
+        "c_codecs\nencode\n(Va\nS'latin1'\ntR",
+        "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n)S'b'\ntR",
+        "ctorch._utils\n_rebuild_meta_tensor_no_storage\n(N))I00\ntR",
+    ] {
+        assert_eq!(found(operand), Some("sc-malformed"), "{operand}");
+    }
+    for operand in [
+        "c__builtin__\nstr\n(Va\ntR",
+        "cnumpy.core.multiarray\nscalar\n(NVa\ntR",
+        "cmy.module\nC\n)R",
+        "cmy.module\nC\n",
+        "cos\nname\n",
+    ] {
+        assert_eq!(found(operand), Some("sc-computed-name"), "{operand}");
+    }
+}
+
 #[test]
 fn operators_of_bytecode_are_those_of_pytorch() {
     let found = |operator: &str, origin| {
