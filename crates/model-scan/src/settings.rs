@@ -207,4 +207,24 @@ mod tests {
         let (long, at) = gguf_after(&[], &alloc::vec![b'x'; template::MAX + 1]);
         assert_eq!(codes(&long, 9), [(at, "sc-unopened")]);
     }
+
+    #[test]
+    fn metadata_of_safetensors_is_read_like_a_document() {
+        let file =
+            |header: &str| [&(header.len() as u64).to_le_bytes(), header.as_bytes(), b"tensors"].concat();
+        let hostile = r#"{"__metadata__":{"config":"{\"_target_\":\"os.x\"}"}}"#;
+        assert_eq!(codes(&file(hostile), 9), [(25, "sc-config-code")]);
+        assert_eq!(
+            codes(&file(r#"{"__metadata__":{"chat_template":"{{ x._y }}"}}"#), 9),
+            [(25, "sc-template-code")]
+        );
+        assert_eq!(codes(&file(r#"{"__metadata__":{"format":"pt"}}"#), 9), []);
+        // The header is longer than the file.
+        let mut cut = file(hostile);
+        cut[0] += 20;
+        assert_eq!(codes(&cut, 9), []);
+        // A document that begins after white space, or in a list.
+        assert_eq!(codes(b"\n [{\"_target_\":\"os.x\"}]", 9), [(4, "sc-config-code")]);
+        assert_eq!(codes(b"x{\"_target_\":\"os.x\"}", 9), []);
+    }
 }

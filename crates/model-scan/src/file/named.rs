@@ -46,3 +46,47 @@ pub(super) fn text(source: &dyn ReadAt, max: u64) -> Result<String, Error> {
     let mut bytes = alloc::vec![0; len];
     Ok(String::from_utf8_lossy(prefix(source, &mut bytes)?).into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_decide_about_texts_without_a_mark() {
+        let codes = |name: &str, text: &[u8]| -> Vec<_> {
+            let found = scan(&text, name).expect("in memory");
+            found.into_iter().map(|(_, problem)| problem.code()).collect()
+        };
+        let mlflow = b"flavors:\n  python_function:\n    loader_module: evil\n    code: x\n".as_slice();
+        let (target, setting) = ("sc-config-code", "sc-code-setting");
+        for (name, text, expected) in [
+            ("a.py", b"".as_slice(), &["sc-python-file"][..]),
+            ("a/B.PYC", b"", &["sc-python-file"]),
+            ("a.pyw", b"", &["sc-python-file"]),
+            ("chat_template.jinja", b"{{ x }}", &["sc-chat-template"]),
+            ("additional_chat_templates/a.jinja2", b"{{ x._y }}", &["sc-template-code"]),
+            ("a.j2", b"{{ x }}", &["sc-chat-template"]),
+            ("a.yaml", b"_target_: os.x", &[target]),
+            ("a\\b.YML", b"_target_: os.x", &[target]),
+            ("a.json", b"_target_: os.x", &[]),
+            ("yaml", b"_target_: os.x", &[target]),
+            ("MLmodel", mlflow, &[setting, setting]),
+            ("model/MLmodel", mlflow, &[setting, setting]),
+            ("a.mlmodel", b"\x08\x01\0_target_: os.x", &[]),
+            ("config.cfg", b"@callbacks = \"evil\"", &[setting]),
+            ("config.txt", b"@callbacks = \"evil\"", &[]),
+            ("", b"_target_: os.x", &[]),
+        ] {
+            assert_eq!(codes(name, text), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn long_configurations_are_not_read() {
+        for (len, code) in [(MAX_TEXT, None), (MAX_TEXT + 1, Some("sc-unopened"))] {
+            let text = alloc::vec![b' '; usize::try_from(len).expect("a size")];
+            let found = scan(&text.as_slice(), "a.yaml").expect("in memory");
+            assert_eq!(found.first().map(|(_, problem)| problem.code()), code, "{len}");
+        }
+    }
+}

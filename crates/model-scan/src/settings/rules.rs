@@ -336,3 +336,197 @@ impl<'n> Rules<'n> {
 fn key(steps: &[Step]) -> Option<&Step> {
     steps.iter().rev().find(|step| !step.is_list)
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use super::*;
+
+    fn codes_of(name: &str, text: &str) -> Vec<(u64, &'static str)> {
+        let found = scan(&mut Reader::new(&text.as_bytes()), 0, name, 20).expect("in memory");
+        found.iter().map(|(at, problem)| (*at, problem.code())).collect()
+    }
+
+    fn codes(text: &str) -> Vec<(u64, &'static str)> {
+        codes_of("", text)
+    }
+
+    const SETTING: &str = "sc-code-setting";
+    const TARGET: &str = "sc-config-target";
+    const CODE: &str = "sc-config-code";
+
+    #[test]
+    fn keys_of_transformers_name_code() {
+        for (text, expected) in [
+            (r#"{"auto_map":{"AutoModel":"x.Y"}}"#, Some("sc-remote-code")),
+            (r#"[[{"a":{"auto_map":["x.Y"]}}]]"#, Some("sc-remote-code")),
+            (r#"{"auto_map":{"a":1}}"#, Some("sc-remote-code")),
+            (r#"{"auto_map":{"a":null}}"#, None),
+            (r#"{"auto_map":false}"#, None),
+            (r#"{"custom_pipelines":{"x":{"impl":"a.B"}}}"#, Some(SETTING)),
+            (r#"{"custom_pipelines":{}}"#, None),
+            (r#"{"attn_implementation":"a/kernels"}"#, Some(SETTING)),
+            (r#"{"_attn_implementation":"a/kernels"}"#, Some(SETTING)),
+            (r#"{"_attn_implementation_internal":{"text":"a/kernels"}}"#, Some(SETTING)),
+            (r#"{"attn_implementation":"sdpa"}"#, None),
+            (r#"{"_name_or_path":"a/b"}"#, None),
+            (r#"{"trust_remote_code":true}"#, Some(SETTING)),
+            (r#"{"trust_remote_code":false}"#, None),
+            (r#"{"trust":true}"#, None),
+            (r#"{"auto_mapping":{"parent_library":"evil"}}"#, Some(SETTING)),
+            (r#"{"auto_mapping":{"parent_library":"transformers.models.llama"}}"#, None),
+            (r#"{"auto_mapping":{"parent_library":"peft.x"}}"#, None),
+            (r#"{"auto_mapping":{"parent_library":"diffusers.x"}}"#, None),
+            (r#"{"auto_mapping":{"parent_library":null}}"#, None),
+        ] {
+            let found: Vec<_> = codes(text).into_iter().map(|(_, code)| code).collect();
+            assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{text}");
+        }
+        assert_eq!(codes(r#" {"auto_map":{"a":"b","c":"d"}}"#), [(2, "sc-remote-code")], "once, at its key");
+        assert_eq!(codes(r#"{"a":{"trust_remote_code":true}}"#), [(6, SETTING)]);
+    }
+
+    #[test]
+    fn pipelines_of_diffusers_have_its_own_components() {
+        let index =
+            |library: &str, class: &str| format!(r#"{{"unet":["{library}","X"],"_class_name":{class}}}"#);
+        for library in LIBRARIES {
+            assert_eq!(codes(&index(library, r#""APipeline""#)), [], "{library}");
+        }
+        assert_eq!(codes(&index("evil", r#""APipeline""#)), [(1, SETTING)]);
+        assert_eq!(codes(&index("evil", r#""UNet2DModel""#)), [], "the list is none of components");
+        assert_eq!(codes_of("a/model_index.json", &index("evil", r#""UNet2DModel""#)), [(1, SETTING)]);
+        assert_eq!(codes(&index("diffusers", r#"["x","APipeline"]"#)), [(26, SETTING)]);
+        assert_eq!(
+            codes_of("model_index.json", r#"{"a":["flax",["evil"]],"b":[null,null],"c":{"d":["evil"]}}"#),
+            []
+        );
+    }
+
+    #[test]
+    fn modules_of_sentence_transformers_are_its_own() {
+        let modules = |kind: &str| format!(r#"[{{"idx":0,"path":"","type":"{kind}"}}]"#);
+        for class in SENTENCES {
+            assert_eq!(codes(&modules(&format!("sentence_transformers.models.{class}"))), [], "{class}");
+        }
+        assert_eq!(codes(&modules("sentence_transformers.Pooling")), []);
+        for (kind, code) in [
+            ("custom_st.Transformer", TARGET),
+            ("sentence_transformersx.Pooling", TARGET),
+            ("sentence_transformers.util.http_get", TARGET),
+            ("Pooling", TARGET),
+            ("os.system", CODE),
+        ] {
+            assert_eq!(codes(&modules(kind)), [(20, code)], "{kind}");
+        }
+        assert_eq!(codes(r#"[{"type":"x.Y"}]"#), [], "a list of something else");
+        assert_eq!(codes(r#"{"a":{"path":"","type":"x.Y"}}"#), []);
+    }
+
+    #[test]
+    fn targets_are_found_in_texts_and_lists() {
+        for (text, expected) in [
+            (r#"{"_target_":"os.makedirs"}"#, &[(1, CODE)][..]),
+            (r#"{"a":[{"_target_":"x.y"}]}"#, &[(7, TARGET)]),
+            (r#"{"_target_":"torch.nn.Linear"}"#, &[]),
+            (r#"{"target":"x.y"}"#, &[(1, TARGET)]),
+            (r#"{"class_path":"x.y"}"#, &[(1, TARGET)]),
+            (r#"{"target":"word"}"#, &[]),
+            (r#"{"a":"{\"_target_\":\"os.x\"}"}"#, &[(1, CODE)]),
+            (r#"{"a":" [{\"\u005ftarget_\":\"os.x\"}]"}"#, &[(1, CODE)]),
+            (r#"{"a":"b:\n  _target_: os.x\n"}"#, &[(1, CODE)]),
+            (r#"{"a":"target: os.x"}"#, &[]),
+        ] {
+            assert_eq!(codes(text), expected, "{text}");
+        }
+        let nested = |depth: u32| {
+            let mut text = String::from(r#"{"_target_":"os.x"}"#);
+            for _ in 0..depth {
+                text = format!(r#"{{"a":"{}"}}"#, text.replace('\\', "\\\\").replace('"', "\\\""));
+            }
+            codes(&text)
+        };
+        assert_eq!(nested(MAX_DEPTH), [(1, CODE)]);
+        assert_eq!(nested(MAX_DEPTH + 1), [(1, "sc-unopened")]);
+        let deep = "[".repeat(2000);
+        assert_eq!(codes(&deep), [(0, "sc-unopened")]);
+    }
+
+    #[test]
+    fn templates_are_found_in_each_form() {
+        let (note, code) = ("sc-chat-template", "sc-template-code");
+        for (text, expected) in [
+            (r#"{"chat_template":"{{ x }}"}"#, &[(1, note)][..]),
+            (r#"{"chat_template":[{"name":"{{ x._y }}","template":"{{ x._y }}"}]}"#, &[(39, code)]),
+            (r#"{"chat_template":{"default":"{{ x._y }}"}}"#, &[(18, code)]),
+            (r#"{"tokenizer.chat_template":"{{ x._y }}"}"#, &[(1, code)]),
+            (r#"{"template":"{{ x._y }}"}"#, &[(1, code)]),
+            (r#"{"template":"{{ x|unknown }}{{"}"#, &[]),
+            (r#"{"chat_template":"{\"_target_\":\"os.x\"}"}"#, &[(1, note)]),
+        ] {
+            assert_eq!(codes(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn archives_of_torchserve_name_its_own_handlers() {
+        for handler in HANDLERS {
+            assert_eq!(
+                codes_of("MAR-INF/MANIFEST.json", &format!(r#"{{"handler":"{handler}"}}"#)),
+                [],
+                "{handler}"
+            );
+        }
+        for (name, text, expected) in [
+            ("MAR-INF/MANIFEST.json", r#"{"model":{"handler":"h.py"}}"#, &[(10, SETTING)][..]),
+            ("MANIFEST.json", r#"{"requirementsFile":"r.txt"}"#, &[(1, SETTING)]),
+            ("config.json", r#"{"handler":"h.py","requirementsFile":"r.txt"}"#, &[]),
+        ] {
+            assert_eq!(codes_of(name, text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn types_of_skops_are_those_of_pickles() {
+        let node = |loader: &str, module: &str, class: &str| {
+            format!(r#"{{"__class__":"{class}","__module__":"{module}","__loader__":"{loader}"}}"#)
+        };
+        for class in TYPES {
+            assert_eq!(codes(&node("JsonNode", "builtins", class)), [], "{class}");
+        }
+        for (loader, module, class, code) in [
+            ("ObjectNode", "sklearn.pipeline", "Pipeline", ""),
+            ("NdArrayNode", "numpy", "ndarray", ""),
+            ("ObjectNode", "scipy.sparse", "csr_matrix", ""),
+            ("OrderedDictNode", "collections", "OrderedDict", ""),
+            ("ObjectNode", "evil", "Model", TARGET),
+            ("ObjectNode", "builtins", "eval", CODE),
+            ("ObjectNode", "builtins", "type", CODE),
+            ("ObjectNode", "numpy", "load", CODE),
+            ("MethodNode", "sklearn.pipeline", "Pipeline", TARGET),
+            ("OperatorFuncNode", "sklearn.pipeline", "Pipeline", TARGET),
+            ("FunctionNode", "sklearn.datasets", "fetch_openml", TARGET),
+            ("FunctionNode", "os", "system", CODE),
+        ] {
+            let found: Vec<_> =
+                codes(&node(loader, module, class)).into_iter().map(|(_, code)| code).collect();
+            assert_eq!(found.first().copied().unwrap_or_default(), code, "{loader} {module}.{class}");
+        }
+        assert_eq!(codes(r#"{"__class__":"x","__module__":"os"}"#), [], "without a loader");
+        let function = r#"{"content":{"module_path":"os","function":"system"}}"#;
+        assert_eq!(codes(function), [(31, CODE)]);
+        assert_eq!(codes(r#"{"module_path":"os","function":""}"#), []);
+        assert_eq!(codes(r#"{"function":"system"}"#), []);
+        // Of each object by itself.
+        let two = r#"[{"__module__":"os","__loader__":"ObjectNode","a":{"__class__":"x"}}]"#;
+        assert_eq!(codes(two), [(20, CODE)]);
+    }
+
+    #[test]
+    fn as_many_are_kept_as_are_wanted() {
+        let text = r#"{"a":{"_target_":"x.y"},"b":{"_target_":"x.z"}}"#;
+        let found = scan(&mut Reader::new(&text.as_bytes()), 0, "", 1).expect("in memory");
+        assert_eq!(found.len(), 1);
+    }
+}

@@ -3,6 +3,7 @@
 mod arguments;
 mod bounds;
 mod files;
+mod loaders;
 mod members;
 mod memory;
 mod places;
