@@ -71,7 +71,7 @@ located_error::kinds! {
             /// The name in it.
             name: String,
         } = "sc-unknown-name" (Verification), "{module}.{name}: unknown name" => UNKNOWN;
-        /// A known name is used in another way than the program that writes it does.
+        /// A known name is used in another way than the program that writes it does, or lies in another place.
         UnexpectedUse {
             /// The module, as Python 3 names it.
             module: String,
