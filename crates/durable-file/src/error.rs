@@ -91,6 +91,8 @@ impl fmt::Display for Error {
                 f,
                 "{path} has its new content, but a power cut may bring the old one back: save again"
             ),
+            ErrorKind::ListedName { problem } => write!(f, "{path} is refused: {problem}"),
+            ErrorKind::NotFolder { what } => write!(f, "{path} is {what}, not a folder"),
             ErrorKind::Io { operation } => {
                 write!(f, "cannot {operation} {path}{}", advice(operation, self.source.as_ref()))
             }
@@ -218,6 +220,21 @@ located_error::kinds! {
         Unconfirmed = "df-unconfirmed" (Io),
             "the new content is in place, but a power failure may restore the old file"
             => "save again, and check the health of the disk";
+        /// A name in a list of files that someone else wrote is refused, before a file is written: other programs would take what it names for
+        /// theirs (`.git`, in any spelling), or the names are not those of a tree of files.
+        ListedName {
+            /// What is wrong with it.
+            problem: &'static str,
+        } = "df-listed-name" (Invalid),
+            "the name of a listed file is refused: {problem}"
+            => "if you trust the rest, leave this one out with --exclude";
+        /// Files are written into folders only. A symbolic link to one is not followed, so that a file stays in the folder that was named.
+        NotFolder {
+            /// What it is.
+            what: &'static str,
+        } = "df-not-folder" (Usage),
+            "a folder is needed here, and this is {what}"
+            => "remove it, or choose another folder for the output";
         /// The operating system refused to open, read, write or rename a file: it does not exist, permission is missing, or the disk
         /// is full or faulty. If a file was to be replaced, the old one is as it was.
         Io {
@@ -249,9 +266,10 @@ pub enum FileKind {
     Other,
 }
 
-impl fmt::Display for FileKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl FileKind {
+    /// With its article: `a directory`.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
             Self::Directory => "a directory",
             Self::Symlink => "a symbolic link",
             Self::Fifo => "a named pipe",
@@ -259,7 +277,13 @@ impl fmt::Display for FileKind {
             Self::CharDevice => "a character device",
             Self::BlockDevice => "a block device",
             Self::Other => "a special file",
-        })
+        }
+    }
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -310,7 +334,7 @@ impl fmt::Display for Operation {
 mod tests {
     use super::*;
 
-    const KINDS: [ErrorKind; 11] = [
+    const KINDS: [ErrorKind; 13] = [
         ErrorKind::NotRegular { what: FileKind::Fifo },
         ErrorKind::TooLarge { len: 5, max: 4 },
         ErrorKind::Changed { expected: 7, found: 8 },
@@ -321,6 +345,8 @@ mod tests {
         ErrorKind::SymlinkLoop,
         ErrorKind::Incomplete,
         ErrorKind::Unconfirmed,
+        ErrorKind::ListedName { problem: "it occurs twice" },
+        ErrorKind::NotFolder { what: "a symbolic link" },
         ErrorKind::Io { operation: Operation::Open },
     ];
 

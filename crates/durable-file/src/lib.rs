@@ -4,6 +4,7 @@
 //!
 //! - [`write()`] and [`Replacement`] replace a file, or create one that must not exist yet.
 //! - [`StagedDir`] does the same for a folder.
+//! - [`check_listed`], [`check_below`] and [`move_below`]: files whose names come from a list that someone else wrote.
 //! - [`Scratch`] is a temporary file without a final name.
 //! - [`abandon_all`] removes all unfinished files, for a program that is interrupted.
 //! - [`available_space`]: what a file system can still take.
@@ -24,6 +25,7 @@ extern crate alloc;
 
 mod error;
 mod folder;
+mod listed;
 mod registry;
 mod regular;
 mod replacement;
@@ -40,6 +42,7 @@ mod test_folder;
 
 pub use error::{Error, ErrorKind, FileKind, Operation};
 pub use folder::sync_dir;
+pub use listed::{check_below, check_listed, move_below, tool_of_listed};
 pub use registry::abandon_all;
 pub use regular::{RegularFile, open_regular, open_regular_for_update, read};
 pub use replacement::{Replacement, write};

@@ -26,7 +26,11 @@ impl Folder {
     }
 
     pub(crate) fn open_folder(&self, name: &OsStr) -> io::Result<Self> {
-        Self::open(&self.path.join(name))
+        let path = self.path.join(name);
+        match fs::symlink_metadata(&path)?.is_symlink() {
+            true => Err(io::ErrorKind::NotADirectory.into()),
+            false => Self::open(&path),
+        }
     }
 
     pub(crate) fn try_lock(&self) -> Result<(), TryLockError> {
@@ -84,6 +88,10 @@ impl Folder {
 
     pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         fs::rename(self.path.join(from), self.path.join(to))
+    }
+
+    pub(crate) fn rename_into(&self, from: &OsStr, folder: &Self, to: &OsStr) -> io::Result<()> {
+        fs::rename(self.path.join(from), folder.path.join(to))
     }
 
     pub(crate) fn link(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {

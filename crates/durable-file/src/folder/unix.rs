@@ -139,6 +139,11 @@ impl Folder {
         Ok(fs::renameat(&self.handle, from, &self.handle, to)?)
     }
 
+    /// Renames a file into another folder, over whatever file is there.
+    pub(crate) fn rename_into(&self, from: &OsStr, folder: &Self, to: &OsStr) -> io::Result<()> {
+        Ok(fs::renameat(&self.handle, from, &folder.handle, to)?)
+    }
+
     /// Gives a file a second name, never one that exists.
     pub(crate) fn link(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(fs::linkat(&self.handle, from, &self.handle, to, AtFlags::empty())?)
