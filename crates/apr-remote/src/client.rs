@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use core::error::Error as StdError;
+use core::fmt;
 use core::ops::Range;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
@@ -21,7 +22,7 @@ use crate::http::{Http, System};
 use crate::hub::Hub;
 use crate::pin::{Condition, Pin, Version, text, total_of};
 use crate::plan;
-use crate::retry::{Next, Pace, Schedule, Tries, allowed, is_temporary, retry_after};
+use crate::retry::{Flow, Next, Pace, Schedule, Tries, allowed, is_temporary, retry_after};
 use crate::sign::{REFUSAL_MAX, Sign, Signed, code_of, refusal};
 use crate::transport::{Answer, Broken, Request, Transport};
 use crate::url::Url;
@@ -68,6 +69,10 @@ pub struct Options {
     pub block_cache: Option<BlockCache>,
     /// File of certificates in PEM, in place of those of Mozilla's programme.
     pub certificates: Option<OsString>,
+    /// Time that all requests of the client have, from when it was made.
+    pub time_limit: Option<Duration>,
+    /// Called before each further try.
+    pub on_retry: Option<OnRetry>,
 }
 
 impl Options {
@@ -87,6 +92,8 @@ impl Options {
             hub_cache: HubCache::from_environment(&variable),
             block_cache: BlockCache::if_asked_for(&variable)?,
             hub: Hub::from_environment(variable)?,
+            time_limit: None,
+            on_retry: None,
         })
     }
 }
@@ -97,6 +104,37 @@ pub(crate) fn is_on(value: &OsStr) -> Option<bool> {
         "1" | "on" | "yes" | "true" => Some(true),
         "0" | "off" | "no" | "false" => Some(false),
         _ => None,
+    }
+}
+
+/// A request that is tried again.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Retry<'r> {
+    /// The host that is asked.
+    pub host: &'r str,
+    /// Number of the try that follows, from 2.
+    pub next: u32,
+    /// Tries in all, without progress.
+    pub limit: u32,
+    /// Why the last one failed.
+    pub cause: &'r (dyn StdError + Send + Sync),
+}
+
+/// A function that hears of further tries, on the thread that makes them.
+#[derive(Clone)]
+pub struct OnRetry(Arc<dyn Fn(&Retry<'_>) + Send + Sync>);
+
+impl OnRetry {
+    /// Calls `hear` before the pause of each further try.
+    pub fn new(hear: impl Fn(&Retry<'_>) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hear))
+    }
+}
+
+impl fmt::Debug for OnRetry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnRetry").finish_non_exhaustive()
     }
 }
 
@@ -163,6 +201,8 @@ pub struct Client {
     pub(crate) options: Options,
     pub(crate) blocks: Option<Arc<Store>>,
     pub(crate) counters: Arc<Counters>,
+    /// By the clock of `pace`.
+    made: Duration,
     pub(crate) together: Together,
     #[cfg(feature = "cloud")]
     pub(crate) stores: Stores,
@@ -191,6 +231,7 @@ impl Client {
         let store = |cache| Store::open(cache, Arc::clone(&counters)).map(Arc::new);
         let blocks = options.block_cache.as_ref().map(store).transpose()?;
         Ok(Arc::new(Self {
+            made: pace.now(),
             transport,
             pace,
             options,
@@ -268,7 +309,7 @@ impl Client {
         route: &Route,
         mut try_once: impl FnMut(&mut u64) -> Result<T, Failed>,
     ) -> Result<T, Error> {
-        let mut schedule = Schedule::new(self.options.tries, self.pace.now());
+        let mut schedule = Schedule::new(self.options.tries, self.pace.now(), self.counters.read());
         loop {
             let mut got = 0;
             let (error, after) = match try_once(&mut got) {
@@ -277,9 +318,13 @@ impl Client {
                 Err(Failed::Again { error, after }) => (error, after),
             };
             let host = || route.origin().host().to_owned();
-            match schedule.failed(got, after, &*self.pace) {
+            match schedule.failed(got, self.counters.read(), after, &*self.pace) {
+                Next::Pause(pause) if self.time_left().is_some_and(|left| left <= pause) => {
+                    return Err(Error::caused(self.timed_out(), error));
+                }
                 Next::Pause(pause) => {
                     self.counters.retries.fetch_add(1, Ordering::Relaxed);
+                    self.tell_retry(route.origin().host(), schedule.tries(), &error);
                     self.pace.sleep(pause);
                 }
                 Next::TooLong(pause) => {
@@ -333,6 +378,7 @@ impl Client {
                 authorization: of_hub.or_else(of_source),
                 content: None,
                 allowed: allowed(range.end - range.start),
+                left: self.time_left(),
             };
             self.counters.requests.fetch_add(1, Ordering::Relaxed);
             let answer = self.transport.send(&request).map_err(|broken| without_answer(&url, broken))?;
@@ -378,11 +424,33 @@ impl Client {
 
     /// # Errors
     ///
-    /// [`ErrorKind::Offline`].
+    /// [`ErrorKind::Offline`], [`ErrorKind::TimeLimit`].
     pub(crate) fn allowed(&self) -> Result<(), Error> {
         match self.options.network {
+            Network::On if self.time_left() == Some(Duration::ZERO) => Err(self.timed_out().into()),
             Network::On => Ok(()),
             Network::Off => Err(ErrorKind::Offline.into()),
+        }
+    }
+
+    /// What is left of the time of all requests, if it is limited.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        let limit = self.options.time_limit?;
+        Some(limit.saturating_sub(self.pace.now().saturating_sub(self.made)))
+    }
+
+    pub(crate) fn timed_out(&self) -> ErrorKind {
+        ErrorKind::TimeLimit { seconds: self.options.time_limit.unwrap_or_default().as_secs() }
+    }
+
+    fn tell_retry(&self, host: &str, tries: u32, cause: &Cause) {
+        if let Some(on_retry) = &self.options.on_retry {
+            (on_retry.0)(&Retry {
+                host,
+                next: tries.saturating_add(1),
+                limit: self.options.tries.count,
+                cause: &**cause,
+            });
         }
     }
 
@@ -409,7 +477,7 @@ impl Client {
     pub(crate) fn fill(&self, answer: Answer, out: &mut [u8], time: Duration) -> (usize, io::Result<()>) {
         let is_measured = answer.headers.contains_key("content-length");
         let mut body = answer.body;
-        let end = self.pace.now() + time;
+        let mut slow = self.slow(time);
         let mut arrived = 0;
         while arrived < out.len() {
             let step = out.len().min(arrived + STEP);
@@ -422,8 +490,8 @@ impl Client {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return (arrived, Err(error)),
             }
-            if arrived < out.len() && self.pace.now() > end {
-                return (arrived, Err(io::ErrorKind::TimedOut.into()));
+            if let Some(error) = slow().filter(|_| arrived < out.len()) {
+                return (arrived, Err(error));
             }
         }
         if is_measured {
@@ -431,6 +499,21 @@ impl Client {
             let _ = body.read(&mut [0]);
         }
         (arrived, Ok(()))
+    }
+
+    /// What to ask after each read of a body that has this time: why it has to end.
+    pub(crate) fn slow(&self, time: Duration) -> impl FnMut() -> Option<io::Error> {
+        let rate = self.options.tries.rate;
+        let end = self.pace.now() + self.time_left().map_or(time, |left| left.min(time));
+        let mut flow = Flow::new(rate, self.pace.now(), self.counters.read());
+        move || {
+            let now = self.pace.now();
+            if flow.is_too_slow(now, self.counters.read()) {
+                let problem = format!("fewer than {} kB/s arrived for 30 s", rate.div_ceil(1_000));
+                return Some(io::Error::new(io::ErrorKind::TimedOut, problem));
+            }
+            (now > end).then(|| io::ErrorKind::TimedOut.into())
+        }
     }
 
     /// The failure of a status.
@@ -466,6 +549,10 @@ pub(crate) fn again(error: io::Error) -> Failed {
 
 pub(crate) fn without_answer(url: &Url, broken: Broken) -> Failed {
     match broken {
+        // No program of this machine listens there, and none will because it is asked again.
+        Broken::Connection(error) if url.is_loopback() && is_refusal(&*error) => {
+            Error::caused(ErrorKind::Refused { host: url.host().to_owned() }, error).into()
+        }
         Broken::Connection(error) => Failed::Again { error, after: None },
         Broken::Settings(error) => error.into(),
         Broken::Request => Error::from(ErrorKind::Url { problem: "no request can be made of it" }).into(),
@@ -474,6 +561,10 @@ pub(crate) fn without_answer(url: &Url, broken: Broken) -> Failed {
             Error::caused(ErrorKind::Range { problem: "it is not HTTP" }, error).into()
         }
     }
+}
+
+fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 /// # Errors

@@ -44,6 +44,11 @@ impl Counters {
         self.cached.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Bytes of bodies so far.
+    pub(crate) fn read(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn counts(&self) -> Counts {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counts {

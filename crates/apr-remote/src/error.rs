@@ -101,6 +101,18 @@ located_error::errors! {
             /// How often it was tried without progress.
             tries: u32,
         } = "rm-gave-up" (Io), "gave up on {host} after {}", Tries(tries) => AGAIN;
+        /// No program of this machine accepts connections at the address. It is asked once.
+        Refused {
+            /// The host.
+            host: String,
+        } = "rm-refused" (Io), "no program answers at {host}"
+            => "start the server, or correct the host and port of the URL";
+        /// The time that was set for all requests together is over (`--time-limit`).
+        TimeLimit {
+            /// The limit.
+            seconds: u64,
+        } = "rm-time-limit" (Io), "the network took longer than the {seconds} seconds that were allowed"
+            => "repeat with a longer --time-limit";
         /// The server asks for a longer pause (Retry-After) than is waited for.
         Pause {
             /// The host.

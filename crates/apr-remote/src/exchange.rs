@@ -1,6 +1,7 @@
 //! One request to a service, and its whole answer.
 
 use core::sync::atomic::Ordering;
+use core::time::Duration;
 use std::io::{self, Read as _};
 
 use crate::client::{Client, Failed, plain, without_answer};
@@ -8,6 +9,9 @@ use crate::error::{Error, ErrorKind};
 use crate::retry::allowed;
 use crate::transport::Request;
 use crate::url::Url;
+
+/// Bytes that are read between two looks at the clock.
+const PIECE_LEN: usize = 64 << 10;
 
 /// The answer of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,9 +46,13 @@ impl Client {
             authorization: None,
             content,
             allowed: allowed(max_len),
+            left: self.time_left(),
         };
         let failed = |failed| match failed {
             Failed::Final(error) => error,
+            Failed::Again { error, .. } if self.time_left() == Some(Duration::ZERO) => {
+                Error::caused(self.timed_out(), error)
+            }
             Failed::Again { error, .. } => {
                 Error::caused(ErrorKind::GaveUp { host: url.host().to_owned(), tries: 1 }, error)
             }
@@ -53,11 +61,20 @@ impl Client {
         self.counters.requests.fetch_add(1, Ordering::Relaxed);
         let answer = self.transport.send(&request).map_err(|broken| failed(without_answer(url, broken)))?;
         plain(&answer)?;
-        let mut body = Vec::new();
-        answer.body.take(max_len.saturating_add(1)).read_to_end(&mut body).map_err(broken)?;
-        self.counters.bytes.fetch_add(body.len() as u64, Ordering::Relaxed);
-        if body.len() as u64 > max_len {
-            return Err(ErrorKind::TooLong { limit: max_len }.into());
+        let (mut body, mut piece) = (Vec::new(), vec![0; PIECE_LEN]);
+        let (mut from, mut slow) = (answer.body, self.slow(allowed(max_len)));
+        loop {
+            let read = match from.read(&mut piece) {
+                Ok(0) => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read.map_err(broken)?,
+            };
+            self.counters.bytes.fetch_add(read as u64, Ordering::Relaxed);
+            body.extend_from_slice(piece.get(..read).unwrap_or_default());
+            if body.len() as u64 > max_len {
+                return Err(ErrorKind::TooLong { limit: max_len }.into());
+            }
+            slow().map_or(Ok(()), |error| Err(broken(error)))?;
         }
         Ok(Exchanged { status: answer.status, body })
     }

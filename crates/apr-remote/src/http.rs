@@ -143,7 +143,8 @@ impl Transport for Http {
             let post = agent.post(request.url.full()).header("accept-encoding", "identity");
             let post = post.header("content-type", media_type).config();
             let sending = Some(allowed(body.len() as u64));
-            let post = post.timeout_send_body(sending).timeout_recv_body(Some(request.allowed)).build();
+            let post = post.timeout_send_body(sending).timeout_recv_body(Some(request.allowed));
+            let post = post.timeout_global(request.left).build();
             return Ok(answer(post.send(body).map_err(broken)?));
         }
         // A proxy would compress, and the range would be one of other bytes.
@@ -163,7 +164,7 @@ impl Transport for Http {
             value.set_sensitive(true);
             get = get.header("authorization", value);
         }
-        let get = get.config().timeout_recv_body(Some(request.allowed)).build();
+        let get = get.config().timeout_recv_body(Some(request.allowed)).timeout_global(request.left).build();
         Ok(answer(get.call().map_err(broken)?))
     }
 }

@@ -38,7 +38,7 @@ mod url;
 pub use crate::blocks::{BlockCache, CachedObject, Removed};
 pub use crate::buffered::Buffered;
 pub use crate::cache::{CachedFile, HubCache};
-pub use crate::client::{Client, Network, Options, PlainHttp};
+pub use crate::client::{Client, Network, OnRetry, Options, PlainHttp, Retry};
 #[cfg(feature = "cloud")]
 pub use crate::cloud::{Aborter, Upload};
 pub use crate::counts::Counts;

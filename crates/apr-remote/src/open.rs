@@ -299,15 +299,11 @@ impl Client {
         let headers = answer.headers.clone();
         let mut bytes = Vec::new();
         let mut body = answer.body;
-        let end = self.pace.now() + allowed(len.unwrap_or(WHOLE_MAX));
+        let mut slow = self.slow(allowed(len.unwrap_or(WHOLE_MAX)));
         let mut step = vec![0; STEP];
         loop {
             let read = match body.read(&mut step) {
                 Ok(0) => break,
-                Ok(_) if self.pace.now() > end => Err(io::ErrorKind::TimedOut.into()),
-                read => read,
-            };
-            let read = match read {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {
@@ -315,6 +311,9 @@ impl Client {
                 }
             };
             self.counters.bytes.fetch_add(read as u64, Ordering::Relaxed);
+            if let Some(error) = slow() {
+                return Err(again(error));
+            }
             bytes.extend_from_slice(step.get(..read).unwrap_or_default());
             if bytes.len() as u64 > WHOLE_MAX {
                 return Err(too_long().into());

@@ -31,12 +31,15 @@ pub struct Tries {
     pub count: u32,
     /// Time without progress.
     pub time: Duration,
+    /// Bytes per second that the reads of a client have to bring together, measured over 30 seconds; slower ones are no progress. 0 for
+    /// any speed.
+    pub rate: u64,
 }
 
 impl Default for Tries {
-    /// 8 tries in 3 minutes.
+    /// 8 tries in 3 minutes, 10 kB/s.
     fn default() -> Self {
-        Self { count: 8, time: Duration::from_secs(180) }
+        Self { count: 8, time: Duration::from_secs(180), rate: 10_000 }
     }
 }
 
@@ -51,26 +54,68 @@ pub(crate) enum Next {
     GiveUp { tries: u32 },
 }
 
+/// Bytes of all reads of a client, from some moment on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flow {
+    since: Duration,
+    /// Bytes at that moment.
+    bytes: u64,
+    rate: u64,
+}
+
+impl Flow {
+    /// From now on; `bytes` have been read before.
+    pub(crate) const fn new(rate: u64, now: Duration, bytes: u64) -> Self {
+        Self { since: now, bytes, rate }
+    }
+
+    /// Whether the bytes since then are too few for the time.
+    fn is_slow(&self, now: Duration, bytes: u64) -> bool {
+        let wanted = u128::from(self.rate) * now.saturating_sub(self.since).as_millis() / 1_000;
+        u128::from(bytes.saturating_sub(self.bytes)) < wanted
+    }
+
+    /// Whether a whole window was too slow; after one that was not, the next begins.
+    pub(crate) fn is_too_slow(&mut self, now: Duration, bytes: u64) -> bool {
+        if now.saturating_sub(self.since) < GRACE {
+            return false;
+        }
+        let is_slow = self.is_slow(now, bytes);
+        if !is_slow {
+            (self.since, self.bytes) = (now, bytes);
+        }
+        is_slow
+    }
+}
+
 /// The tries of one read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     limits: Tries,
     failed: u32,
-    since: Duration,
+    flow: Flow,
 }
 
 impl Schedule {
-    pub(crate) const fn new(limits: Tries, now: Duration) -> Self {
-        Self { limits, failed: 0, since: now }
+    /// `bytes` have been read by the client before.
+    pub(crate) const fn new(limits: Tries, now: Duration, bytes: u64) -> Self {
+        Self { limits, failed: 0, flow: Flow::new(limits.rate, now, bytes) }
     }
 
-    /// After a try that brought `got` bytes and failed; `asked` is the pause of `Retry-After`.
-    pub(crate) fn failed(&mut self, got: u64, asked: Option<Duration>, pace: &dyn Pace) -> Next {
-        if got >= PROGRESS {
-            (self.failed, self.since) = (0, pace.now());
+    /// Tries without progress so far.
+    pub(crate) const fn tries(&self) -> u32 {
+        self.failed
+    }
+
+    /// After a try that brought `got` bytes and failed; the client has read `bytes` in all, and `asked` is the pause of `Retry-After`.
+    pub(crate) fn failed(&mut self, got: u64, bytes: u64, asked: Option<Duration>, pace: &dyn Pace) -> Next {
+        let now = pace.now();
+        // A server that sends a little at each try would hold its reader for ever.
+        if got >= PROGRESS && !self.flow.is_slow(now, bytes) {
+            (self.failed, self.flow) = (0, Flow::new(self.limits.rate, now, bytes));
         }
         self.failed = self.failed.saturating_add(1);
-        let left = self.limits.time.saturating_sub(pace.now().saturating_sub(self.since));
+        let left = self.limits.time.saturating_sub(now.saturating_sub(self.flow.since));
         if self.failed >= self.limits.count || left.is_zero() {
             return Next::GiveUp { tries: self.failed };
         }
@@ -159,25 +204,51 @@ mod tests {
     fn pauses_double_up_to_the_longest_and_tries_end() {
         // One less than a multiple of every range, so that each pause is its longest.
         let pace = Fixed { random: 100_000, ..Fixed::default() };
-        let mut schedule = Schedule::new(Tries { count: 4, ..Tries::default() }, pace.now());
-        assert_eq!(schedule.failed(0, None, &pace), Next::Pause(Duration::from_millis(100)));
-        assert_eq!(schedule.failed(0, None, &pace), Next::Pause(Duration::from_millis(100)));
-        assert_eq!(schedule.failed(PROGRESS, None, &pace), Next::Pause(Duration::from_millis(100)));
-        assert!(matches!(schedule.failed(PROGRESS - 1, None, &pace), Next::Pause(_)));
-        assert!(matches!(schedule.failed(0, None, &pace), Next::Pause(_)));
-        assert_eq!(schedule.failed(0, None, &pace), Next::GiveUp { tries: 4 });
+        let mut schedule = Schedule::new(Tries { count: 4, ..Tries::default() }, pace.now(), 0);
+        assert_eq!(schedule.failed(0, 0, None, &pace), Next::Pause(Duration::from_millis(100)));
+        assert_eq!(schedule.failed(0, 0, None, &pace), Next::Pause(Duration::from_millis(100)));
+        assert_eq!(schedule.failed(PROGRESS, PROGRESS, None, &pace), Next::Pause(Duration::from_millis(100)));
+        assert!(matches!(schedule.failed(PROGRESS - 1, 1 << 20, None, &pace), Next::Pause(_)));
+        assert!(matches!(schedule.failed(0, 0, None, &pace), Next::Pause(_)));
+        assert_eq!(schedule.failed(0, 0, None, &pace), Next::GiveUp { tries: 4 });
     }
 
     #[test]
     fn servers_are_obeyed_within_the_time() {
         let pace = Fixed::default();
-        let mut schedule = Schedule::new(Tries::default(), pace.now());
+        let mut schedule = Schedule::new(Tries::default(), pace.now(), 0);
         let asked = Duration::from_secs(20);
-        assert_eq!(schedule.failed(0, Some(asked), &pace), Next::Pause(asked));
+        assert_eq!(schedule.failed(0, 0, Some(asked), &pace), Next::Pause(asked));
         pace.sleep(Duration::from_secs(170));
-        assert_eq!(schedule.failed(0, Some(asked), &pace), Next::TooLong(asked));
+        assert_eq!(schedule.failed(0, 0, Some(asked), &pace), Next::TooLong(asked));
         pace.sleep(Duration::from_secs(10));
-        assert_eq!(schedule.failed(0, None, &pace), Next::GiveUp { tries: 3 });
+        assert_eq!(schedule.failed(0, 0, None, &pace), Next::GiveUp { tries: 3 });
+    }
+
+    #[test]
+    fn a_little_at_each_try_is_no_progress() {
+        let pace = Fixed::default();
+        let mut schedule = Schedule::new(Tries::default(), pace.now(), 0);
+        let mut bytes = 0;
+        for _ in 0..5 {
+            // 3 kB/s.
+            pace.sleep(Duration::from_secs(30));
+            bytes += 90_000;
+            assert!(matches!(schedule.failed(90_000, bytes, None, &pace), Next::Pause(_)));
+        }
+        pace.sleep(Duration::from_secs(30));
+        assert_eq!(schedule.failed(90_000, bytes + 90_000, None, &pace), Next::GiveUp { tries: 6 });
+    }
+
+    #[test]
+    fn the_rate_is_measured_over_windows() {
+        let at = Duration::from_secs;
+        let mut flow = Flow::new(10_000, at(5), 1_000);
+        assert!(!flow.is_too_slow(at(34), 1_000));
+        assert!(!flow.is_too_slow(at(35), 301_000));
+        assert!(!flow.is_too_slow(at(64), 301_000));
+        assert!(flow.is_too_slow(at(65), 600_999));
+        assert!(!Flow::new(0, at(0), 0).is_too_slow(at(1_000), 0));
     }
 
     #[test]
@@ -185,8 +256,8 @@ mod tests {
         for random in [0, 1, u64::MAX, 0x9E37_79B9_7F4A_7C15] {
             let pace = Fixed { random, ..Fixed::default() };
             let mut schedule =
-                Schedule::new(Tries { count: 100, time: Duration::from_secs(1_000) }, pace.now());
-            while let Next::Pause(pause) = schedule.failed(0, None, &pace) {
+                Schedule::new(Tries { count: 100, time: Duration::from_secs(1_000), rate: 0 }, pace.now(), 0);
+            while let Next::Pause(pause) = schedule.failed(0, 0, None, &pace) {
                 assert!(pause <= LONGEST_PAUSE);
                 pace.sleep(pause);
             }

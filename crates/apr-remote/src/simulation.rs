@@ -1,6 +1,7 @@
 //! A simulated network with a clock of its own: random faults, each reproducible by its seed.
 
 mod cached;
+mod slow;
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -327,6 +328,7 @@ impl World {
             hub_cache: None,
             block_cache,
             certificates: None,
+            ..Options::from_environment(|_| None).unwrap()
         };
         let client = Client::with(Box::new(transport), Box::new(Ticks(Arc::clone(&clock))), options).unwrap();
         Self { clock, state, client }

@@ -25,6 +25,8 @@ pub(crate) struct Request<'r> {
     pub(crate) content: Option<(&'r str, &'r [u8])>,
     /// The longest time that the body may take.
     pub(crate) allowed: Duration,
+    /// The longest time that all of it may take.
+    pub(crate) left: Option<Duration>,
 }
 
 pub(crate) struct Answer {

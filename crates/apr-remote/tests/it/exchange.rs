@@ -36,7 +36,7 @@ fn no_request_is_sent_where_none_may_be() {
     let url = Url::parse("http://127.0.0.1:9/private").unwrap();
     assert_eq!(client.exchange(&url, None, 5).unwrap_err().code(), "rm-offline");
     let client = Client::new(options(None)).unwrap();
-    assert_eq!(client.exchange(&url, None, 5).unwrap_err().code(), "rm-gave-up");
+    assert_eq!(client.exchange(&url, None, 5).unwrap_err().code(), "rm-refused");
     let outside = Url::parse("http://model.example/private").unwrap();
     assert_eq!(client.exchange(&outside, None, 5).unwrap_err().code(), "rm-http");
 }

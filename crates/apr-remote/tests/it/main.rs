@@ -12,9 +12,12 @@ mod server;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
+use std::sync::Mutex;
+use std::time::Instant;
 
 use apr_remote::{
-    Client, Counts, ErrorKind, Network, Options, Place, PlainHttp, RemoteFile, Tries, remote_error,
+    Client, Counts, ErrorKind, Network, OnRetry, Options, Place, PlainHttp, RemoteFile, Retry, Tries,
+    remote_error,
 };
 use read_at::ReadAt as _;
 
@@ -32,7 +35,7 @@ fn options(hub: Option<&Server>) -> Options {
         _ => None,
     })
     .unwrap();
-    options.tries = Tries { count: 3, time: Duration::from_secs(5) };
+    options.tries = Tries { count: 3, time: Duration::from_secs(5), ..Tries::default() };
     options
 }
 
@@ -257,14 +260,44 @@ fn what_is_not_allowed_is_not_sent() {
 }
 
 #[test]
-fn nobody_listening_and_nobody_answering_are_given_up() {
-    let refused = open(options(None), "http://127.0.0.1:1/m").unwrap_err();
-    assert_eq!(refused.kind(), &ErrorKind::GaveUp { host: "127.0.0.1".to_owned(), tries: 3 });
+fn nobody_listening_is_asked_once_and_nobody_answering_is_given_up() {
+    let (told, mut watched) = (Arc::new(Mutex::new(Vec::new())), options(None));
+    let list = Arc::clone(&told);
+    watched.on_retry = Some(OnRetry::new(move |retry| {
+        let Retry { host, next, limit, cause, .. } = retry;
+        list.lock().unwrap().push(format!("{host} {next} of {limit}: {cause}"));
+    }));
+    let begun = Instant::now();
+    let refused = open(watched.clone(), "http://127.0.0.1:1/m").unwrap_err();
+    assert_eq!(refused.kind(), &ErrorKind::Refused { host: "127.0.0.1".to_owned() });
     let cause = core::error::Error::source(&refused).expect("the connection's own error");
     assert!(!cause.is::<apr_remote::Error>(), "{cause}");
+    assert!(begun.elapsed() < Duration::from_secs(1) && told.lock().unwrap().is_empty());
+    // Each further try is told.
+    let server = Server::new(|_, _| Reply::status("503 Service Unavailable", ""));
+    let gave_up = open(watched, &server.url("/m")).unwrap_err();
+    assert_eq!(gave_up.kind(), &ErrorKind::GaveUp { host: "127.0.0.1".to_owned(), tries: 3 });
+    let expected = |next| format!("127.0.0.1 {next} of 3: 127.0.0.1 answered with status 503");
+    assert_eq!(*told.lock().unwrap(), [expected(2), expected(3)]);
     // The connection is closed without an answer.
     let server = Server::new(|_, _| Reply { closes: true, ..Reply::default() });
     assert!(open(options(None), &server.url("/m")).is_err());
+}
+
+#[test]
+fn the_time_of_all_requests_is_limited() {
+    let bytes = content(1 << 20);
+    // 10 kB/s: enough for the floor.
+    let server = Server::new(move |_, seen| Reply {
+        pause: Duration::from_millis(100),
+        ..Reply::range(seen, &bytes, "etag: \"v1\"\r\n")
+    });
+    let mut limited = options(None);
+    limited.time_limit = Some(Duration::from_secs(1));
+    let begun = Instant::now();
+    let (_, file) = open(limited, &server.url("/m")).unwrap();
+    assert_eq!(read(&file, 500_000, 100_000).unwrap_err(), "rm-time-limit");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
 #[test]
