@@ -261,7 +261,8 @@ impl Manifest {
     }
 }
 
-/// The name of the file or folder at `path` on a list: its name after resolving links, `model` if that is not UTF-8.
+/// The name of the file or folder at `path` on a list: the last name of the path, not that of a link's target; of a path that ends
+/// in `.` or `..`, the name of the folder. `model` if it is not UTF-8.
 ///
 /// ```
 /// use std::path::Path;
@@ -270,7 +271,7 @@ impl Manifest {
 /// ```
 #[must_use]
 pub fn model_name(path: &Path) -> String {
-    let whole = path.canonicalize();
+    let whole = if path.file_name().is_none() { path.canonicalize().ok() } else { None };
     let name = whole.as_deref().unwrap_or(path).file_name().and_then(|name| name.to_str());
     name.unwrap_or("model").to_owned()
 }

@@ -253,6 +253,20 @@ pub(crate) fn bytes_of(
     Ok(found?.other_name)
 }
 
+/// Verifies a file or folder that was fetched by a list that its server made, as `--strict` does. The name of a folder is the user's own.
+///
+/// # Errors
+///
+/// If there is no signature, it is not that of the key, the bytes or the name are not the signed ones, or a file is not covered.
+#[cfg(feature = "remote")]
+pub(crate) fn fetched(input: &Path, key: &Verifier, console: &Console) -> Result<(), Failure> {
+    let mut found = check(input, None, &Trust::Key(key.clone()), console)?;
+    if input.is_dir() {
+        found.other_name = None;
+    }
+    found.check_strictly(input)
+}
+
 fn misfit(what: &str, signature: &Path) -> Failure {
     Failure::new("cy-key-kind", what).in_file(signature)
 }
@@ -391,13 +405,12 @@ pub(crate) fn signature_places(input: &Path) -> impl Iterator<Item = PathBuf> {
     core::iter::once(minisign_path(input)).chain(bundle_places(input))
 }
 
-/// The name under which a file or folder was signed, unless it has that name: as given, with links resolved, or escaped as in
-/// the comments that `apr sign` writes.
+/// The name under which a file or folder was signed, unless it has that name: the one that was given, since a link can lead to any file
+/// of the same signer, or that one escaped as in the comments that `apr sign` writes.
 fn other_name(input: &Path, signed: Option<&str>) -> Option<String> {
-    let given = input.file_name().map(|name| name.to_string_lossy().into_owned());
-    let names = given.into_iter().chain([model_name(input)]);
-    let is_its =
-        |signed: &str| names.into_iter().any(|name| name == signed || escape::escaped(&name) == signed);
+    let name =
+        input.file_name().map_or_else(|| model_name(input), |name| name.to_string_lossy().into_owned());
+    let is_its = |signed: &&str| name == *signed || escape::escaped(&name) == *signed;
     signed.filter(|signed| !is_its(signed)).map(str::to_owned)
 }
 

@@ -29,6 +29,15 @@ pub(crate) enum Verifier {
     P256(p256::VerifyingKey),
 }
 
+impl Verifier {
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        match self {
+            Self::Ed25519 { key, .. } => key.fingerprint(),
+            Self::P256(key) => key.fingerprint(),
+        }
+    }
+}
+
 impl Signer {
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         match self {

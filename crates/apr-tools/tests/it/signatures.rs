@@ -231,6 +231,29 @@ fn another_name_than_the_signed_one_is_a_warning_and_refused_strictly() {
     refused(&sandbox, (4, "cli-signed-name"), &[&other[..], &["--strict"]].concat());
 }
 
+/// A link leads to any file of the same signer: what counts is the name that was given.
+#[cfg(unix)]
+#[test]
+fn the_name_of_a_link_is_compared_and_not_that_of_its_target() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write("a.bin", b"first");
+    std::os::unix::fs::symlink("a.bin", sandbox.path("l.bin")).unwrap();
+    let verify = ["verify", "l.bin", "--signature", "a.bin.minisig", "--key", "publisher.pub"];
+    assert_eq!(sandbox.run(&["sign", "a.bin", "--key", "publisher.key"]).exit, 0);
+    assert_eq!(sandbox.run(&[&["verify", "a.bin", "--strict"], &verify[4..]].concat()).exit, 0);
+    assert_eq!(sandbox.json(&verify).1["other_name"], "a.bin");
+    refused(&sandbox, (4, "cli-signed-name"), &[&verify[..], &["--strict"]].concat());
+
+    // Signed and verified by the name of the link.
+    std::os::unix::fs::symlink("checkpoint", sandbox.path("latest")).unwrap();
+    let verify = ["verify", "latest", "--signature", "latest.sig", "--key", "publisher-p256.pub", "--strict"];
+    let sign = ["sign", "latest", "-o", "latest.sig", "--key", "publisher.pem"];
+    assert_eq!(sandbox.run(&sign).exit, 0);
+    assert_eq!(sandbox.run(&verify).exit, 0);
+    let target = ["verify", "checkpoint", "--signature", "latest.sig", "--key", "publisher-p256.pub"];
+    assert_eq!(sandbox.json(&target).1["other_name"], "latest");
+}
+
 #[test]
 fn what_a_signature_does_not_cover_is_refused_strictly() {
     let sandbox = Sandbox::with_models();
