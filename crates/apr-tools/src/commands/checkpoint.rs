@@ -79,7 +79,7 @@ struct ListArgs {
 }
 
 const VERIFY_AFTER_HELP: &str = "Every file is compared with the digest in the manifest, and the headers of tensor files are checked. The manifest finds damage; it is no \
-    signature.\n\n\
+    signature. Every file is scanned as `apr scan` does: one that would run code when it is loaded is exit code 4.\n\n\
     Examples:\n  apr checkpoint verify run1\n  apr checkpoint verify run1 --step 1000 --step 2000\n\n\
     Exit codes: 0 all are sound, 2 usage, 3 invalid, 4 refused, 5 I/O.";
 

@@ -225,6 +225,13 @@ fn a_pickle_in_a_checkpoint_is_named() {
         let ran = sandbox.run(&["inspect", path]);
         assert!(ran.stdout.contains("optimizer.pkl: a pickle"), "{}", ran.stdout);
     }
+    // Its digest is the one in the manifest.
+    let ran = sandbox.run(&["checkpoint", "verify", "run1"]);
+    assert!(ran.exit == 4 && ran.stdout.contains("dangerous"), "{} {}", ran.exit, ran.stdout);
+    let (exit, value) = sandbox.json(&["checkpoint", "verify", "run1"]);
+    assert_eq!((exit, &value["checkpoints"][1]["runs_code"][0]["verdict"]), (4, &"dangerous".into()));
+    assert_eq!(sandbox.run(&["checkpoint", "verify", "run1", "--step", "10"]).exit, 0);
+    assert_eq!(sandbox.run(&["inspect", "run1", "--verify"]).exit, 4);
 }
 
 /// Saves a run `run` with these steps and losses; of even steps also the accuracy.

@@ -57,8 +57,10 @@ impl Row {
         Self { checkpoint, about, verified: None }
     }
 
-    /// Compares each file with the manifest. Without one, only `verification` that demands it refuses the checkpoint.
+    /// Compares each file with the manifest, and scans them as `apr check` does. Without a manifest, only `verification` that demands it
+    /// refuses the checkpoint.
     pub(crate) fn verify(mut self, rules: &Rules, verification: Verification) -> Self {
+        self.about.contents = code_files::scan(&self.checkpoint.path);
         if self.about.has_manifest || verification == Verification::Required {
             self.verified = Some(self.checkpoint.verify(rules, verification));
         } else if let Err(failure) = self.checkpoint.verify(rules, verification) {
@@ -74,6 +76,7 @@ impl Row {
     /// The state of the digests of its files.
     fn state(&self) -> &'static str {
         match &self.verified {
+            _ if self.about.contents.is_dangerous() => "dangerous",
             Some(Ok(())) => "verified",
             Some(Err(_)) => "refused",
             None if self.about.has_manifest => "not compared",
@@ -86,7 +89,7 @@ impl Row {
     }
 }
 
-/// Shows checkpoints of `folder`. The exit code is that of the first one that was refused.
+/// Shows checkpoints of `folder`. The exit code is that of a dangerous file if there is one, else that of the first one that was refused.
 ///
 /// # Errors
 ///
@@ -98,7 +101,12 @@ pub(crate) fn show(folder: &Path, rows: &[Row], view: &View, console: &mut Conso
     } else {
         text(folder, rows, view, &charted, console)?;
     }
-    Ok(rows.iter().find_map(Row::refusal).map_or(Exit::Success, Failure::exit))
+    let is_dangerous = rows.iter().any(|row| row.about.contents.is_dangerous());
+    Ok(match rows.iter().find_map(Row::refusal) {
+        _ if is_dangerous => Exit::Refused,
+        Some(failure) => failure.exit(),
+        None => Exit::Success,
+    })
 }
 
 /// The metrics of which there are charts, each with its values by step.
