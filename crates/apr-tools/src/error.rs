@@ -107,10 +107,10 @@ impl fmt::Display for Place {
 }
 
 /// Why a command stopped: what, where, why, and what to do next.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure(Box<Details>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Details {
     code: &'static str,
     what: String,

@@ -334,13 +334,20 @@ fn opening_failure(error: model_file::Error, source: &Source, rules: &Rules) -> 
             if path.is_dir() {
                 return folder::describe(failure, path);
             }
-            if failure.exit() != Exit::Invalid || failure.code().starts_with("df-") {
+            // What the network or the names in an index are refused for is not about the format.
+            let is_of_format = !failure.code().starts_with("df-") && !failure.code().starts_with("rm-");
+            if failure.exit() != Exit::Invalid || !is_of_format {
                 return source.relabel(failure);
             }
             // Of a URL only what was seen when it was opened is known.
             let is_foreign = |kind: &FileKind| matches!(kind, FileKind::Foreign(_));
             let kind = foreign::of_file(path).or_else(|| Some(source.kind()).filter(is_foreign));
-            source.relabel(match kind {
+            // An index that is named like one was read as one.
+            let is_index = |kind: &FileKind| {
+                kind.foreign() == Some(foreign_format::Format::ShardIndex)
+                    && path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"))
+            };
+            source.relabel(match kind.filter(|kind| !is_index(kind)) {
                 Some(kind) => foreign::not_a_model(kind, path),
                 None if rules.is_strict() && is_accepted() => failure.help(
                     "the official reader accepts this file: if you trust it, repeat with --compat, or rewrite it with \

@@ -72,7 +72,7 @@ fn answer(args: Vec<OsString>, data: &Data) -> Exit {
         Ok(Cli { global, command }) => {
             let mut console = global.console(data);
             #[cfg(feature = "remote")]
-            crate::remote::start(global.remote);
+            crate::remote::start(global.remote, console.narration());
             let result = command.run(&mut console);
             #[cfg(feature = "remote")]
             crate::remote::finish(&console);

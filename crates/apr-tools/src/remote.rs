@@ -68,10 +68,10 @@ pub(crate) fn has_query(path: &Path) -> bool {
 /// If there is no thread.
 pub(crate) fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
     #[cfg(feature = "remote")]
-    let args = session::args();
+    let (args, narration) = session::args();
     let run = || {
         #[cfg(feature = "remote")]
-        start(args);
+        start(args, narration);
         work()
     };
     let no_thread = |error| Failure::new(CODE_INTERNAL, format!("no thread: {error}"));
@@ -88,7 +88,7 @@ const STACK: usize = 8 << 20;
 /// The words of the options of this run for URLs.
 pub(crate) fn words() -> Vec<String> {
     #[cfg(feature = "remote")]
-    return session::args().words();
+    return session::args().0.words();
     #[cfg(not(feature = "remote"))]
     Vec::new()
 }

@@ -14,6 +14,8 @@ pub(crate) mod tree;
 pub(crate) mod value;
 pub(crate) mod width;
 
+#[cfg(feature = "remote")]
+pub(crate) use self::console::Narration;
 pub(crate) use self::console::{Console, Data, OutputFormat, Verbosity};
 pub(crate) use self::progress::{Busy, Parts, Progress};
 pub(crate) use self::style::{ColorChoice, Style};

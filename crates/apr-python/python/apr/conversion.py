@@ -49,6 +49,7 @@ def convert(
     allow_unverified: bool = False,
     no_size_limit: bool = False,
     allow_http: bool = False,
+    time_limit: int | None = None,
 ) -> dict[str, Any]:
     """Writes a model in another format, one tensor at a time, without running anything in it.
 
@@ -80,6 +81,7 @@ def convert(
         force: replace `dst` if it exists, in one step.
         dry_run: write nothing; the report has the sizes.
         allow_http: read http:// URLs of other hosts than this machine.
+        time_limit: seconds that all requests for URLs may take together.
         The rest: the options of `apr convert`, under their names.
 
     Returns:

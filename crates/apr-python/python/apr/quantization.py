@@ -52,6 +52,7 @@ def quantize(
     allow_unverified: bool = False,
     no_size_limit: bool = False,
     allow_http: bool = False,
+    time_limit: int | None = None,
 ) -> Report:
     """Makes a GGUF, safetensors or `.apr` model smaller: its numbers in blocks of few bits.
 
@@ -65,6 +66,7 @@ def quantize(
         force: replace `dst` if it exists.
         dry_run: write nothing; the report has the sizes, and errors from a sample.
         allow_http: read http:// URLs of other hosts than this machine.
+        time_limit: seconds that all requests for URLs may take together.
         The rest: the options of `apr quantize`, under their names.
 
     Returns:

@@ -68,6 +68,7 @@ def scan(
     max_inflated: int | None = None,
     max_findings: int | None = None,
     allow_http: bool = False,
+    time_limit: int | None = None,
 ) -> ScanReport:
     """Says what loading a model file would run, without running it.
 
@@ -77,6 +78,7 @@ def scan(
         allow: names to trust, "package.module.name", exactly and whatever is done with them.
         max_opcodes, max_depth, max_inflated, max_findings: limits, as `apr scan` has them.
         allow_http: read http:// URLs of other hosts than this machine.
+        time_limit: seconds that all requests for URLs may take together.
 
     Returns:
         The report of `apr scan --json`, a dict with `verdict`, `files`, `unread` and `is_safe`.
@@ -90,7 +92,9 @@ def scan(
     if isinstance(file, str | os.PathLike):
         if is_url(file):
             # In a process of its own, which an interrupt ends.
-            words = [*scan_words(list(allow), *limits), *(["--allow-http"] if allow_http else []), "--", path_word(file)]
+            network = ["--allow-http"] if allow_http else []
+            network += [] if time_limit is None else [f"--time-limit={time_limit}"]
+            words = [*scan_words(list(allow), *limits), *network, "--", path_word(file)]
             report = ScanReport(answer_of(words)[1])
         else:
             status(file)

@@ -45,7 +45,7 @@ const COMMANDS: [(&str, Outputs); 16] = [
 const BY_FILE: [&str; 7] = ["scan", "sign", "verify", "seal", "open", "encrypt", "decrypt"];
 
 /// Options that are the job's own, or make no sense in one.
-const OF_JOBS: [&str; 14] = [
+const OF_JOBS: [&str; 15] = [
     "--json",
     "--quiet",
     "-q",
@@ -58,6 +58,7 @@ const OF_JOBS: [&str; 14] = [
     "--block-cache",
     "--block-cache-size",
     "--stats",
+    "--time-limit",
     "--dry-run",
     "--recursive",
 ];

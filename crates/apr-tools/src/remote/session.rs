@@ -4,12 +4,13 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::rc::Rc;
 use alloc::sync::Arc;
 use core::cell::RefCell;
+use core::time::Duration;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use apr_remote::{
-    BlockCache, Client, ErrorKind, Folder, Network, Options, Place, PlainHttp, RemoteFile, at_once,
+    BlockCache, Client, ErrorKind, Folder, Network, OnRetry, Options, Place, PlainHttp, RemoteFile, at_once,
 };
 use model_file::{FileKind, ModelFile, OpenOptions};
 use read_at::{AnySource, ReadAt};
@@ -20,8 +21,8 @@ use st_mmap::Shards;
 use super::is_url;
 use crate::args::parse_size;
 use crate::error::{CODE_REMOTE, Failure};
-use crate::terminal::Console;
-use crate::terminal::human;
+use crate::terminal::{Console, Narration};
+use crate::terminal::{escape, human};
 
 /// Bytes hashed at once.
 const PIECE_LEN: usize = 1 << 20;
@@ -45,6 +46,9 @@ pub(crate) struct RemoteArgs {
     /// Read http:// URLs of other hosts than this machine.
     #[arg(long, global = true)]
     allow_http: bool,
+    /// Give up on URLs after so many seconds in all; by default, when 10 kB/s do not arrive for 3 minutes.
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    time_limit: Option<u64>,
     /// At the end, show how many requests and bytes URLs have cost.
     #[arg(long, global = true)]
     stats: bool,
@@ -65,12 +69,31 @@ impl RemoteArgs {
             ("--allow-http", self.allow_http),
         ];
         let words = given.into_iter().filter(|(_, is_given)| *is_given).map(|(word, _)| word.to_owned());
-        words.chain(self.block_cache_size.map(|size| format!("--block-cache-size={size}"))).collect()
+        let size = self.block_cache_size.map(|size| format!("--block-cache-size={size}"));
+        words.chain(size).chain(self.time_limit.map(|seconds| format!("--time-limit={seconds}"))).collect()
     }
 }
 
 fn size(text: &str) -> Result<u64, String> {
     parse_size(text).map_err(|_| "a number of bytes with an optional unit, such as 5GB or 2GiB".to_owned())
+}
+
+impl Narration {
+    /// What tells people that a request is tried again.
+    fn on_retry(self) -> Option<OnRetry> {
+        let told = Mutex::new(None);
+        self.is_shown().then(|| {
+            OnRetry::new(move |retry| {
+                let text = format!("{}: try {} of {}: {}", retry.host, retry.next, retry.limit, retry.cause);
+                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+                // Several requests of a file are sent at once, and fail at once.
+                if told.as_ref() != Some(&text) {
+                    self.remark(escape::escaped(&text));
+                    *told = Some(text);
+                }
+            })
+        })
+    }
 }
 
 thread_local! {
@@ -81,8 +104,11 @@ thread_local! {
 #[derive(Debug, Default)]
 struct Session {
     args: RemoteArgs,
+    narration: Narration,
     client: Option<Arc<Client>>,
     opened: BTreeMap<PathBuf, Rc<Opened>>,
+    /// URLs that cannot be opened: they are asked for once.
+    failed: BTreeMap<PathBuf, Failure>,
     /// URLs with queries, by what is shown in their place.
     full: BTreeMap<String, String>,
 }
@@ -121,14 +147,14 @@ pub(super) fn is_shortened(url: &str) -> bool {
     SESSION.with_borrow(|session| session.full.contains_key(url))
 }
 
-/// The options of this run.
-pub(super) fn args() -> RemoteArgs {
-    SESSION.with_borrow(|session| session.args)
+/// The options of this run, and whether it narrates.
+pub(super) fn args() -> (RemoteArgs, Narration) {
+    SESSION.with_borrow(|session| (session.args, session.narration))
 }
 
 /// Begins a run.
-pub(crate) fn start(args: RemoteArgs) {
-    SESSION.with_borrow_mut(|session| session.args = args);
+pub(crate) fn start(args: RemoteArgs, narration: Narration) {
+    SESSION.with_borrow_mut(|session| (session.args, session.narration) = (args, narration));
 }
 
 /// Ends a run: says what URLs have cost, if that was asked for.
@@ -168,7 +194,7 @@ pub(crate) fn finish(console: &Console) {
 /// If there is no folder for it.
 pub(crate) fn block_cache() -> Result<BlockCache, Failure> {
     let cache = BlockCache::from_environment(|name| std::env::var_os(name))?;
-    Ok(args().limited(cache))
+    Ok(args().0.limited(cache))
 }
 
 /// The client of this run.
@@ -195,6 +221,8 @@ pub(crate) fn client() -> Result<Arc<Client>, Failure> {
         if session.args.allow_http {
             options.plain_http = PlainHttp::Anywhere;
         }
+        options.time_limit = session.args.time_limit.map(Duration::from_secs);
+        options.on_retry = session.narration.on_retry();
         let client = Client::new(options)?;
         session.client = Some(Arc::clone(&client));
         Ok(client)
@@ -249,15 +277,26 @@ impl Remote {
         if !is_url(path) {
             return Ok(None);
         }
-        let known = SESSION.with_borrow(|session| session.opened.get(path).cloned());
-        if let Some(opened) = known {
-            return Ok(Some(Self(opened)));
+        let known = SESSION.with_borrow(|session| {
+            let opened = session.opened.get(path).map(|opened| Ok(Rc::clone(opened)));
+            opened.or_else(|| Some(Err(session.failed.get(path)?.clone())))
+        });
+        if let Some(known) = known {
+            return known.map(|opened| Some(Self(opened)));
         }
         let (client, place) = place(path)?;
-        let opened = Opened::new(client, &place, path).map_err(|failure| failure.in_file(path))?;
-        let opened = Rc::new(opened);
-        SESSION.with_borrow_mut(|session| session.opened.insert(path.to_owned(), Rc::clone(&opened)));
-        Ok(Some(Self(opened)))
+        let opened = Opened::new(client, &place, path).map_err(|failure| failure.in_file(path));
+        SESSION.with_borrow_mut(|session| match opened {
+            Ok(opened) => {
+                let opened = Rc::new(opened);
+                session.opened.insert(path.to_owned(), Rc::clone(&opened));
+                Ok(Some(Self(opened)))
+            }
+            Err(failure) => {
+                session.failed.insert(path.to_owned(), failure.clone());
+                Err(failure)
+            }
+        })
     }
 
     /// Opens several URLs, some of them at once. The first failure ends it: who opens that one meets it again.

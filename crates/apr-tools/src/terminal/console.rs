@@ -79,6 +79,26 @@ pub(crate) struct Console {
     begun: Cell<Option<Instant>>,
 }
 
+/// Narration of threads that have no console: on a terminal alone.
+#[cfg(feature = "remote")]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Narration(Option<Style>);
+
+#[cfg(feature = "remote")]
+impl Narration {
+    pub(crate) const fn is_shown(self) -> bool {
+        self.0.is_some()
+    }
+
+    /// As [`Console::remark`].
+    pub(crate) fn remark(self, text: impl fmt::Display) {
+        if let Some(style) = self.0 {
+            progress::erase();
+            let _ = writeln!(io::stderr(), "{}: {text}", style.cyan("note"));
+        }
+    }
+}
+
 impl Console {
     pub(crate) fn new(data: &Data, format: OutputFormat, color: ColorChoice, verbosity: Verbosity) -> Self {
         let stdout_is_terminal = data.is_terminal();
@@ -105,6 +125,13 @@ impl Console {
             stderr_is_terminal,
             begun: Cell::new(None),
         }
+    }
+
+    /// For threads that have no console.
+    #[cfg(feature = "remote")]
+    pub(crate) fn narration(&self) -> Narration {
+        let is_shown = self.stderr_is_terminal && self.verbosity > Verbosity::Quiet;
+        Narration(is_shown.then_some(self.err_style))
     }
 
     pub(crate) fn is_json(&self) -> bool {

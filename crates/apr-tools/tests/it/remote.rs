@@ -358,9 +358,49 @@ fn names_in_an_index_stay_on_its_server() {
         sandbox.write("evil.safetensors.index.json", index.as_bytes());
         let server = serve(&sandbox, "");
         let ran = sandbox.run(&["inspect", &server.url("/evil.safetensors.index.json")]);
-        assert!(ran.exit != 0 && server.seen().len() == 1, "{}", ran.stderr);
+        assert!(ran.exit == 3 && ran.stderr.contains("st-shard-path"), "{} {}", ran.exit, ran.stderr);
+        let local = sandbox.run(&["inspect", "evil.safetensors.index.json"]);
+        assert!(local.exit == 3 && local.stderr.contains("st-shard-path"), "{}", local.stderr);
+        assert_eq!(server.seen().len(), 1);
     }
     assert!(other.seen().is_empty());
+}
+
+#[test]
+fn what_is_refused_is_asked_for_once() {
+    let sandbox = Sandbox::with_models();
+    for (status, code) in [("404 Not Found", "rm-not-found"), ("401 Unauthorized", "rm-denied")] {
+        for command in ["check", "inspect", "scan"] {
+            let server = Server::new(move |_, _| Reply::status(status, ""));
+            let ran = sandbox.run(&[command, &server.url("/model.safetensors")]);
+            let text = ran.stdout + &ran.stderr;
+            assert!(ran.exit == 5 && text.contains(code), "{command} {} {text}", ran.exit);
+            assert_eq!(server.seen().len(), 1, "{command}");
+        }
+    }
+    // A redirect in a circle is followed in one round.
+    let server = Server::new(|_, _| Reply::status("302 Found", "location: /model.safetensors\r\n"));
+    assert_eq!(sandbox.run(&["check", &server.url("/model.safetensors")]).exit, 3);
+    assert_eq!(server.seen().len(), 6);
+}
+
+#[test]
+fn servers_that_do_not_answer_or_drip_end_in_time() {
+    let sandbox = Sandbox::with_models();
+    let begun = std::time::Instant::now();
+    let ran = sandbox.run(&["inspect", "http://127.0.0.1:1/model.safetensors"]);
+    assert!(ran.exit == 5 && ran.stderr.contains("rm-refused"), "{}", ran.stderr);
+    assert!(begun.elapsed() < core::time::Duration::from_secs(3), "{:?}", begun.elapsed());
+
+    let bytes = sandbox.read("model.safetensors").repeat(100);
+    let server = Server::new(move |_, seen| Reply {
+        pause: core::time::Duration::from_millis(200),
+        ..Reply::range(seen, &bytes, "etag: \"v1\"\r\n")
+    });
+    let begun = std::time::Instant::now();
+    let ran = sandbox.run(&["scan", &server.url("/model.safetensors"), "--time-limit", "1"]);
+    assert!(ran.exit == 5 && (ran.stdout + &ran.stderr).contains("rm-time-limit"), "{}", ran.exit);
+    assert!(begun.elapsed() < core::time::Duration::from_secs(8), "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::process::Command;
 
 use crate::sandbox::{Ran, Sandbox};
+#[cfg(feature = "remote")]
+use crate::server::{Reply, Server};
 
 /// Runs at a terminal of so many columns, in a locale, without narration; what it showed is in `stdout`.
 fn at_terminal(sandbox: &Sandbox, columns: usize, locale: &str, args: &[&str]) -> Ran {
@@ -39,6 +41,23 @@ fn no_row_is_wrapped_in_a_narrow_terminal() {
             assert!(wide.is_empty(), "{args:?} at {width}: {wide:#?}\n{shown}");
         }
     }
+}
+
+#[cfg(feature = "remote")]
+#[test]
+fn further_tries_are_shown() {
+    let sandbox = Sandbox::with_models();
+    let bytes = sandbox.read("model.safetensors");
+    let server = Server::new(move |number, seen| match number {
+        0 => Reply::status("503 Service Unavailable", ""),
+        _ => Reply::range(seen, &bytes, "etag: \"v1\"\r\n"),
+    });
+    let line = format!("{} inspect {}", env!("CARGO_BIN_EXE_apr"), server.url("/model.safetensors"));
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).current_dir(sandbox.path(".")).env("NO_COLOR", "1");
+    let shown: Ran = command.output().unwrap().into();
+    let note = "note: 127.0.0.1: try 2 of 8: 127.0.0.1 answered with status 503";
+    assert!(shown.stdout.contains(note), "{}", shown.stdout);
 }
 
 #[test]
