@@ -3,15 +3,17 @@
 mod copy;
 mod parts;
 mod plan;
+mod signed;
 
 use alloc::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use self::copy::{Copied, Folder, State};
+use self::copy::{Arrived, Copied, Folder, State};
 pub(in crate::commands) use self::parts::PARTS;
 use self::plan::Plan;
+use self::signed::Signer;
 use crate::args::WriteArgs;
 use crate::args::glob::PathSelection;
 use crate::error::{Exit, Failure};
@@ -21,11 +23,14 @@ use crate::terminal::{Console, escape, human};
 
 const AFTER_HELP: &str = "A repository is copied at one commit, whatever happens to its branch meanwhile. SHA-256 is compared with what the \
     hub declares for large files. What has arrived of a file is kept in DIR/.apr-get until all of it has: the same command goes on \
-    there. A file of DIR is replaced with --force only, and never by a part of one.\n\n\
+    there. A file of DIR is replaced with --force only, and never by a part of one. With --signer, a file gets its name only \
+    when all are verified: by the signature of a folder (model.sig), by one beside each file (.sig, .minisig), or inside .apr and sealed \
+    files. Names that version control systems take for their own folders (.git) are refused.\n\n\
     Examples:\n  apr get hf://org/name -o model --include '*.safetensors' --include '*.json'\n  \
     apr get hf://org/name@v1.0/model-q4_k_m.gguf -o models\n  \
-    apr get https://host.example/model.safetensors.index.json -o model\n\n\
-    Exit codes: 0 success, 2 a file exists, 3 wrong answer, 4 another SHA-256, 5 I/O or network.";
+    apr get https://host.example/model.safetensors.index.json -o model\n  \
+    apr get https://host.example/published.safetensors -o models --signer publisher.pub\n\n\
+    Exit codes: 0 success, 2 a file exists, 3 wrong answer or names, 4 another SHA-256 or signer, 5 I/O or network.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
@@ -42,6 +47,9 @@ pub(crate) struct Args {
     /// Requests at once.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=32))]
     connections: u8,
+    /// Keep only files that this key signed: an Ed25519 or P-256 key, or its file.
+    #[arg(long, value_name = "KEY-OR-FILE")]
+    signer: Option<PathBuf>,
     #[command(flatten)]
     write: WriteArgs,
 }
@@ -54,6 +62,9 @@ struct GetReport<'a> {
     written: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<&'a str>,
+    /// Of the key that signed the files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<String>,
     bytes: u64,
     files: Vec<FileReport<'a>>,
 }
@@ -81,49 +92,82 @@ struct FileReport<'a> {
 ///
 /// If a file cannot be read, is another one than the server declares, or cannot be written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
-    let plan = Plan::of(&args.url, &args.paths)?;
+    let signer = args.signer.as_deref().map(Signer::load).transpose()?;
+    let plan = Plan::of(&args.url, &args.paths, signer.as_ref())?;
+    let tools = plan.tools();
+    if !tools.is_empty() {
+        console.remark(format_args!("other programs read or run these files: {}", escape::some_of(&tools)));
+    }
     let folder = Folder::new(&args.output, args.write.overwrite(), args.connections.into());
     let present = folder.check(&plan, console)?;
     let copied = match args.write.run() {
         Run::Dry => Vec::new(),
-        Run::Write => copy_all(&plan, &folder, present, console)?,
+        Run::Write => copy_all(&plan, &folder, present, signer.as_ref(), console)?,
     };
-    tell(&plan, &copied, args, console)?;
+    let signer = signer.filter(|_| args.write.run() == Run::Write);
+    tell(&plan, &copied, signer.as_ref(), args, console)?;
     Ok(Exit::Success)
 }
 
 fn copy_all(
     plan: &Plan,
     folder: &Folder<'_>,
-    present: Vec<Option<Copied>>,
+    mut present: Vec<Option<Copied>>,
+    signer: Option<&Signer>,
     console: &Console,
 ) -> Result<Vec<Copied>, Failure> {
     let mut progress = console.progress("downloading", plan.len());
-    let mut copied = Vec::new();
-    for (wanted, is_present) in plan.files.iter().zip(present) {
+    let mut arrived = Vec::new();
+    for (wanted, present) in plan.files.iter().zip(&mut present) {
         progress.item(&wanted.path);
-        match is_present {
-            Some(copy) => {
-                progress.advance(copy.bytes as usize);
-                copied.push(copy);
+        if let Some(copy) = present {
+            progress.advance(copy.bytes as usize);
+            arrived.push(None);
+            continue;
+        }
+        let fetched = folder.fetch(wanted, &plan.client, &mut progress).and_then(|file| match signer {
+            // All are verified before one gets its name.
+            Some(_) => Ok(Some(file.closed())),
+            None => {
+                *present = Some(folder.place(file, wanted)?);
+                Ok(None)
             }
-            None => match folder.copy(wanted, &plan.client, &mut progress) {
-                Ok(copy) => copied.push(copy),
-                Err(failure) => {
-                    drop(progress);
-                    if folder.has_parts(plan) {
-                        console.note("what has arrived is kept: the same command goes on there");
-                    }
-                    return Err(failure);
+        });
+        match fetched {
+            Ok(file) => arrived.push(file),
+            Err(failure) => {
+                drop(progress);
+                if folder.has_parts(plan) {
+                    console.note("what has arrived is kept: the same command goes on there");
                 }
-            },
+                return Err(failure);
+            }
+        }
+    }
+    drop(progress);
+    if let Some(signer) = signer {
+        if let Err(failure) = signer.verify(plan, &arrived, folder.path(), console) {
+            arrived.iter().flatten().for_each(Arrived::remove);
+            folder.finish(plan);
+            return Err(failure);
+        }
+        for ((wanted, present), file) in plan.files.iter().zip(&mut present).zip(arrived) {
+            if let Some(file) = file {
+                *present = Some(folder.place(file, wanted)?);
+            }
         }
     }
     folder.finish(plan);
-    Ok(copied)
+    Ok(present.into_iter().flatten().collect())
 }
 
-fn tell(plan: &Plan, copied: &[Copied], args: &Args, console: &mut Console) -> Result<(), Failure> {
+fn tell(
+    plan: &Plan,
+    copied: &[Copied],
+    signer: Option<&Signer>,
+    args: &Args,
+    console: &mut Console,
+) -> Result<(), Failure> {
     let copies = copied.iter().map(Some).chain(core::iter::repeat(None));
     let files = plan.files.iter().zip(copies).map(|(wanted, copy)| FileReport {
         path: &wanted.path,
@@ -140,6 +184,7 @@ fn tell(plan: &Plan, copied: &[Copied], args: &Args, console: &mut Console) -> R
             output: report::path(&args.output),
             written: run == Run::Write,
             commit: plan.commit.as_deref(),
+            fingerprint: signer.map(Signer::fingerprint),
             bytes: files.iter().filter_map(|file| file.bytes).sum(),
             files,
         });
@@ -155,6 +200,9 @@ fn tell(plan: &Plan, copied: &[Copied], args: &Args, console: &mut Console) -> R
             (_, false) => "",
         };
         run.tell(&format!("{path} ({bytes}{note})"), console)?;
+    }
+    if let Some(signer) = signer {
+        console.note(format_args!("verified: all files are signed by the key {}", signer.fingerprint()));
     }
     Ok(())
 }

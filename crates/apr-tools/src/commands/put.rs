@@ -139,6 +139,10 @@ fn items(args: &Args, client: &Client, to: &ObjectPath) -> Result<Vec<Item>, Fai
         let failure = Failure::new(CODE_USAGE, "there is no file, or --include and --exclude leave none");
         return Err(failure.in_file(&args.input));
     }
+    // What is sent from a folder lands in one again.
+    durable_file::check_listed(files.iter().map(|(path, _)| path.as_str())).map_err(|error| {
+        Failure::from(error).help("leave it out with --exclude, for example --exclude '.git/*'")
+    })?;
     let mut items = Vec::new();
     for (path, file) in files {
         let object = if is_folder || to.is_prefix() { key(to, &path, &file)? } else { to.clone() };

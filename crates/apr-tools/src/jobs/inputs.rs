@@ -345,6 +345,7 @@ impl Found<'_> {
         pinned: impl Fn(&str) -> Result<Option<Pinned>, Failure>,
         read: impl Fn(&str) -> Result<Vec<u8>, Failure>,
     ) -> Result<(), Failure> {
+        durable_file::check_listed(names.iter().map(String::as_str).filter(|name| self.includes(name)))?;
         let folder = |name: &str| name.rfind('/').map_or(0, |at| at + 1);
         let folders: BTreeSet<&str> = names.iter().map(|name| &name[..folder(name)]).collect();
         for below in folders {

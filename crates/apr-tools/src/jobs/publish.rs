@@ -41,7 +41,10 @@ pub(crate) fn finish(plan: &Plan, records: &[Record], verification: Verification
     if let Some(twice) = moves.iter().find(|one| !places.insert(&one.to)) {
         return Err(Failure::new(CODE_USAGE, "two tasks have the same output").in_file(&twice.to));
     }
-    // Nothing is moved before all are there.
+    // Nothing is moved before all are there, and nothing through a link.
+    if !store.is_done() {
+        moves.iter().try_for_each(|one| durable_file::check_below(plan.to(), &one.output.path))?;
+    }
     moves.iter().try_for_each(|one| one.check(verification, plan.overwrite(), store.is_done()))?;
     if !store.is_done() {
         let mut folders = BTreeSet::new();

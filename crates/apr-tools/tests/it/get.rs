@@ -309,11 +309,12 @@ fn failures_name_what_they_are_about() {
     let file = format!("file:   hf://org/name@{COMMIT}/a");
     assert!(exit == 5 && stderr.contains(&file), "{stderr}");
 
-    // What cannot be written is named by its path.
+    // What cannot be written is found before it is fetched.
     let long = format!("/{}", "x".repeat(300));
     let server = Server::new(|_, seen| Reply::range(seen, b"content", "etag: \"v1\"\r\n"));
     let ran = sandbox.run(&["get", &server.url(&long), "-o", "long"]);
-    assert!(ran.exit == 5 && ran.stderr.contains("file:   long"), "{}", ran.stderr);
+    assert!(ran.exit == 3 && ran.stderr.contains("df-listed-name"), "{}", ran.stderr);
+    assert!(!sandbox.path("long").exists());
 }
 
 #[test]
@@ -339,6 +340,141 @@ fn lists_that_lead_elsewhere_are_refused() {
         assert!(exit == 3 && stderr.contains(code), "{answer}: {stderr}");
         assert!(!sandbox.path("model").exists());
     }
+}
+
+#[test]
+fn names_that_other_tools_take_for_theirs_are_refused() {
+    let sandbox = Sandbox::empty();
+    for paths in [
+        &[".git/config", ".git/HEAD"][..],
+        &["sub/.GIT /config"],
+        &["git~1/config"],
+        &[".g\u{200c}it/config"],
+        &[".hg/hgrc"],
+        &["sub/HEAD", "sub/config", "sub/objects/00", "sub/refs/x"],
+        &["a", "a/b"],
+        &["x/../y "],
+    ] {
+        let siblings: Vec<Value> = paths.iter().map(|path| json!({"rfilename": path, "size": 1})).collect();
+        let text = json!({"sha": COMMIT, "siblings": siblings}).to_string();
+        let server = Server::new(move |_, _| Reply::whole(text.as_bytes(), ""));
+        let (exit, _, stderr) = get(&sandbox, &server, &["hf://org/name", "-o", "model"]);
+        let code = if paths[0].contains("..") { "rm-outside" } else { "df-listed-name" };
+        assert!(exit == 3 && stderr.contains(code) && stderr.contains("--exclude"), "{paths:?} {stderr}");
+        assert!(!sandbox.path("model").exists() && server.seen().len() == 1, "{paths:?}");
+    }
+    // The names of a job become those of its outputs.
+    let files: Files = vec![("git~1/model.gguf", vec![1], false)];
+    let server = hub(files, |_, reply| reply);
+    let batch = ["batch", "--from", "hf://org/name", "--to", "out", "--", "check", "{in}"];
+    let ran = sandbox.command(&batch).env("HF_ENDPOINT", server.url("")).output().unwrap();
+    let stderr = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(ran.status.code() == Some(3) && stderr.contains("df-listed-name"), "{stderr}");
+
+    let files: Files = vec![("README.md", b"x".to_vec(), false), ("sub/.envrc", b"id".to_vec(), false)];
+    let server = hub(files, |_, reply| reply);
+    let (exit, _, stderr) = get(&sandbox, &server, &["hf://org/name", "-o", "model"]);
+    assert!(exit == 0 && stderr.contains("sub/.envrc (direnv)"), "{stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_a_link() {
+    let sandbox = Sandbox::empty();
+    fs::create_dir_all(sandbox.path("model")).unwrap();
+    fs::create_dir(sandbox.path("outside")).unwrap();
+    std::os::unix::fs::symlink("../outside", sandbox.path("model/onnx")).unwrap();
+    let server = hub(files(), |_, reply| reply);
+    let (exit, _, stderr) = get(&sandbox, &server, &["hf://org/name", "-o", "model", "--force"]);
+    assert!(exit == 2 && stderr.contains("df-not-folder") && stderr.contains("model/onnx"), "{stderr}");
+    assert_eq!(server.seen().len(), 1);
+    assert_eq!(fs::read_dir(sandbox.path("outside")).unwrap().count(), 0);
+}
+
+/// Names and content of files, by URL.
+fn serving(files: Vec<(String, Vec<u8>)>) -> Server {
+    Server::new(move |_, seen| {
+        let found = files.iter().find(|(name, _)| seen.path == format!("/{name}"));
+        match found {
+            Some((_, bytes)) => Reply::range(seen, bytes, "etag: \"v1\"\r\n"),
+            None => Reply::status("404 Not Found", ""),
+        }
+    })
+}
+
+#[test]
+fn with_a_signer_files_get_their_names_when_they_are_verified() {
+    let sandbox = Sandbox::with_models();
+    assert_eq!(sandbox.run(&["sign", "model.gguf", "--key", "publisher.key"]).exit, 0);
+    let (model, signature) = (sandbox.read("model.gguf"), sandbox.read("model.gguf.minisig"));
+    let served = |name: &str, bytes: &[u8], signature: &[u8]| {
+        serving(vec![(name.to_owned(), bytes.to_vec()), (format!("{name}.minisig"), signature.to_vec())])
+    };
+    let get = |server: &Server, name: &str, key: &str, to: &str| {
+        sandbox.run(&["get", &server.url(&format!("/{name}")), "-o", to, "--signer", key, "--json"])
+    };
+    let right = served("model.gguf", &model, &signature);
+    // Nothing is asked for if there is no key.
+    assert_eq!((get(&right, "model.gguf", "none.pub", "out").exit, right.seen().len()), (5, 0));
+    let ran = get(&right, "model.gguf", "publisher.pub", "out");
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(report["files"].as_array().unwrap().len(), 2);
+    assert!(report["fingerprint"].is_string(), "{report}");
+    assert_eq!(sandbox.read("out/model.gguf"), model);
+    assert!(!sandbox.path("out/.apr-get").exists());
+    // What is there is verified again.
+    assert_eq!(get(&right, "model.gguf", "publisher.pub", "out").exit, 0);
+
+    let mut changed = model.clone();
+    changed[model.len() - 1] ^= 1;
+    for (server, name, key, code) in [
+        (served("model.gguf", &model, &signature), "model.gguf", "other.pub", "cy-signature"),
+        (served("model.gguf", &changed, &signature), "model.gguf", "publisher.pub", "cy-signature"),
+        (served("other.gguf", &model, &signature), "other.gguf", "publisher.pub", "cli-signed-name"),
+        (served("model.gguf", &model, &signature), "model.gguf.minisig", "publisher.pub", "cli-no-signature"),
+        (serving(vec![("model.gguf".to_owned(), model)]), "model.gguf", "publisher.pub", "cli-no-signature"),
+    ] {
+        let ran = get(&server, name, key, "refused");
+        assert!(ran.exit == 4 && ran.stdout.contains(code), "{name} {key} {code}: {}", ran.stdout);
+        let left = fs::read_dir(sandbox.path("refused")).unwrap().count();
+        assert_eq!(left, 0, "{name} {code}");
+    }
+    // A signature inside.
+    let inside = serving(vec![("published.apr".to_owned(), sandbox.read("published.apr"))]);
+    assert_eq!(get(&inside, "published.apr", "publisher.pub", "apr").exit, 0);
+    assert_eq!(get(&inside, "published.apr", "other.pub", "apr2").exit, 4);
+    assert!(!sandbox.path("apr2/published.apr").exists());
+}
+
+#[test]
+fn with_a_signer_a_repository_is_what_its_signature_lists() {
+    let sandbox = Sandbox::with_models();
+    let signed = || -> Files {
+        ["weights.bin", "config.json", "sub/vocab.txt"]
+            .map(|name| (name, sandbox.read(&format!("checkpoint/{name}")), name == "weights.bin"))
+            .into()
+    };
+    let bundle = || ("model.sig", sandbox.read("checkpoint.sig"), false);
+    let with = |more: Files| hub([signed(), more].concat(), |_, reply| reply);
+    let args = ["hf://org/name", "-o", "model", "--signer", "publisher-p256.pub"];
+    for (files, code) in [
+        (vec![], "cli-no-signature"),
+        (vec![bundle(), ("evil.py", b"import os".to_vec(), false)], "mf-differs"),
+        (vec![bundle(), (".gitattributes", b"* filter=x".to_vec(), false)], "cli-not-covered"),
+    ] {
+        let (exit, _, stderr) = get(&sandbox, &with(files), &args);
+        assert!(exit == 4 && stderr.contains(code), "{code} {exit} {stderr}");
+        assert_eq!(fs::read_dir(sandbox.path("model")).unwrap().count(), 0, "{code}");
+    }
+    let server = with(vec![bundle(), (".gitattributes", b"* filter=x".to_vec(), false)]);
+    let (exit, _, stderr) = get(&sandbox, &server, &[&args[..], &["--exclude", ".gitattributes"]].concat());
+    assert!(exit == 0 && stderr.contains("verified: all files are signed"), "{stderr}");
+    assert_eq!(sandbox.read("model/sub/vocab.txt"), b"a b");
+    // A part of it is not what was signed.
+    let part = [&args[..2], &["part", "--include", "config.json"], &args[3..]].concat();
+    let (exit, _, stderr) = get(&sandbox, &server, &part);
+    assert!(exit == 4 && stderr.contains("mf-differs"), "{exit} {stderr}");
 }
 
 /// A server with the files of a set of shards.
@@ -368,8 +504,11 @@ fn the_examples_of_its_help_page_run() {
     let mut files = files();
     files.push(("model-q4_k_m.gguf", vec![1; 1000], true));
     let (hub, shards) = (hub(files, |_, reply| reply), shards(&sandbox));
+    for name in ["published.safetensors", "published.safetensors.minisig"] {
+        fs::copy(sandbox.path(name), sandbox.path("sharded").join(name)).unwrap();
+    }
     let examples = crate::examples::examples(&sandbox.run(&["get", "--help"]).stdout);
-    assert_eq!(examples.len(), 3, "{examples:?}");
+    assert_eq!(examples.len(), 4, "{examples:?}");
     for example in examples {
         let line = example.replace("https://host.example", &shards.url(""));
         let ran = sandbox.shell(&format!("HF_ENDPOINT={} {line}", hub.url("")));

@@ -46,6 +46,31 @@ pub(super) struct Copied {
     pub(super) state: State,
 }
 
+/// A file in the folder of parts that is complete.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    path: PathBuf,
+    /// Keeps other processes from it.
+    lock: Option<File>,
+    copied: Copied,
+}
+
+impl Arrived {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Closes the file: of many, not all can be open.
+    #[must_use]
+    pub(super) fn closed(self) -> Self {
+        Self { lock: None, ..self }
+    }
+
+    pub(super) fn remove(&self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
 /// Where the files go.
 #[derive(Debug)]
 pub(super) struct Folder<'f> {
@@ -60,6 +85,10 @@ impl<'f> Folder<'f> {
         Self { path, parts: Parts::of(path), overwrite, connections }
     }
 
+    pub(super) const fn path(&self) -> &'f Path {
+        self.path
+    }
+
     /// The files that are there already; refuses, before anything is read, what could not be written in the end.
     ///
     /// # Errors
@@ -72,6 +101,7 @@ impl<'f> Folder<'f> {
         let mut missing = 0_u64;
         let mut progress = console.progress("comparing", 0);
         for wanted in &plan.files {
+            durable_file::check_below(self.path, &wanted.path)?;
             let copy = self.present(wanted, |len| progress.advance(len))?;
             if copy.is_none() {
                 let lens =
@@ -122,28 +152,28 @@ impl<'f> Folder<'f> {
         Ok(None)
     }
 
-    /// Copies a file.
+    /// Fetches a file into the folder of parts.
     ///
     /// # Errors
     ///
     /// If it cannot be read or written, or is another one than the server declares.
-    pub(super) fn copy(
+    pub(super) fn fetch(
         &self,
         wanted: &Wanted,
         client: &Arc<Client>,
         progress: &mut Progress,
-    ) -> Result<Copied, Failure> {
+    ) -> Result<Arrived, Failure> {
         let opened = client.open(&wanted.place).map_err(Failure::from);
         let file = opened.map_err(|failure| failure.in_file(Path::new(&wanted.place.to_string())))?;
-        self.copy_open(wanted, &file, progress).map_err(|failure| failure.in_file(Path::new(&file.shown())))
+        self.fetch_open(wanted, &file, progress).map_err(|failure| failure.in_file(Path::new(&file.shown())))
     }
 
-    fn copy_open(
+    fn fetch_open(
         &self,
         wanted: &Wanted,
         file: &RemoteFile,
         progress: &mut Progress,
-    ) -> Result<Copied, Failure> {
+    ) -> Result<Arrived, Failure> {
         if wanted.len.is_some_and(|len| len != file.total_len()) {
             let problem = "its length is not the one that the hub declares";
             let kind = if file.is_cached() { ErrorKind::Cache { problem } } else { ErrorKind::Changed };
@@ -161,15 +191,22 @@ impl<'f> Folder<'f> {
             part.remove();
             return Err(other_digest(file, expected, copied.sha256));
         }
-        self.place(part, wanted, copied)
+        let Part { path, file, .. } = part;
+        file.sync_all().map_err(|error| Failure::io("write the file", &path, &error))?;
+        Ok(Arrived { path, lock: Some(file), copied })
     }
 
-    /// Moves a part to its place.
-    fn place(&self, part: Part, wanted: &Wanted, mut copied: Copied) -> Result<Copied, Failure> {
+    /// Moves a file that has arrived to its place.
+    ///
+    /// # Errors
+    ///
+    /// If another file is there and may not be replaced, or the operating system refuses it.
+    pub(super) fn place(&self, arrived: Arrived, wanted: &Wanted) -> Result<Copied, Failure> {
         let path = self.path.join(&wanted.path);
+        let Arrived { path: part, lock, mut copied } = arrived;
         if path.is_file() && self.overwrite == Overwrite::Refuse {
             let there = file_digest::hex_sha256(&path, |_| ())?;
-            part.remove();
+            let _ = fs::remove_file(&part);
             if there != copied.sha256 {
                 return Err(Failure::new(CODE_OUTPUT_EXISTS, "the output exists")
                     .in_file(&path)
@@ -179,15 +216,8 @@ impl<'f> Folder<'f> {
             return Ok(copied);
         }
         check_file(&path, self.overwrite)?;
-        let failed = |error: io::Error| Failure::io("write the file", &path, &error);
-        part.file.sync_all().map_err(failed)?;
-        let folder = path.parent().unwrap_or(self.path);
-        fs::create_dir_all(folder).map_err(failed)?;
-        fs::rename(&part.path, &path).map_err(failed)?;
-        // Folders that are new, too.
-        for folder in folder.ancestors().take_while(|folder| folder.starts_with(self.path)) {
-            durable_file::sync_dir(folder)?;
-        }
+        durable_file::move_below(&part, self.path, &wanted.path)?;
+        drop(lock);
         Ok(copied)
     }
 

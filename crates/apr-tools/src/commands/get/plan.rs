@@ -8,6 +8,7 @@ use apr_remote::{Client, Error, ErrorKind, ListedObject, Place, RemoteFile};
 use read_at::ReadAt as _;
 use st_core::ShardIndex;
 
+use super::signed::Signer;
 use crate::args::glob::PathSelection;
 use crate::error::{CODE_USAGE, Failure};
 use crate::remote::{self, Listed, Repository};
@@ -34,14 +35,19 @@ pub(super) struct Wanted {
 }
 
 impl Plan {
+    /// With a signer, signatures are copied too.
+    ///
     /// # Errors
     ///
     /// If the URL cannot be read, names no file, or lists one that leads out of a folder.
-    pub(super) fn of(url: &Path, paths: &PathSelection) -> Result<Self, Failure> {
+    pub(super) fn of(url: &Path, paths: &PathSelection, signer: Option<&Signer>) -> Result<Self, Failure> {
         let shown = url.to_string_lossy().into_owned();
         let (client, place) = remote::place(url)?;
-        let (commit, mut files) = match &place {
+        // A server that lists its files lists their signatures.
+        let mut is_list = true;
+        let (commit, mut files): (_, Vec<Wanted>) = match &place {
             Place::Hub(hub) => {
+                is_list = hub.path().is_empty();
                 let Repository { at, files, .. } = Repository::list(&client, hub)?;
                 let files = files.into_iter().map(|Listed { path, len, sha256 }| Wanted {
                     place: Place::Hub(at.with_path(&path)),
@@ -53,10 +59,19 @@ impl Plan {
             }
             Place::Url(_) | Place::Object(_) => match remote::objects_below(url)? {
                 Some(objects) => (None, objects.into_iter().map(of_object).collect()),
-                None => (None, of_url(&client, &place).map_err(|failure| failure.in_file(url))?),
+                None => {
+                    is_list = false;
+                    (None, of_url(&client, &place).map_err(|failure| failure.in_file(url))?)
+                }
             },
         };
-        files.retain(|file| paths.includes(&file.path));
+        let is_signature = |path: &str| {
+            signer.is_some_and(|signer| signer.is_signature(path, |signed| paths.includes(signed)))
+        };
+        files.retain(|file| paths.includes(&file.path) || is_signature(&file.path));
+        if let Some(signer) = signer.filter(|_| !is_list) {
+            signer.find(&client, &mut files)?;
+        }
         if files.is_empty() {
             let failure =
                 Failure::new(CODE_USAGE, "there is no such file, or --include and --exclude leave none");
@@ -72,8 +87,18 @@ impl Plan {
             let failure = Failure::from(Error::from(kind)).in_file(Path::new(&file.path));
             return Err(failure.help("if you trust the rest, leave this one out with --exclude"));
         }
+        durable_file::check_listed(known)?;
         files.sort_by_key(|file| file.sha256.is_some());
         Ok(Self { client, shown, commit, files })
+    }
+
+    /// The files that other programs read or run when they come across them, with these programs.
+    pub(super) fn tools(&self) -> Vec<String> {
+        let files = self.files.iter().filter_map(|file| {
+            let tool = durable_file::tool_of_listed(&file.path)?;
+            Some(format!("{} ({tool})", file.path))
+        });
+        files.collect()
     }
 
     /// Bytes of all files, as far as they are known.
@@ -101,7 +126,7 @@ fn of_url(client: &Arc<Client>, place: &Place) -> Result<Vec<Wanted>, Failure> {
     if name.is_empty() {
         return Err(Failure::new(CODE_USAGE, "the URL names no file"));
     }
-    let mut files = vec![of_file(&file, place.clone(), name.clone())];
+    let mut files = vec![Wanted::of_file(&file, place.clone(), name.clone())];
     if name.to_ascii_lowercase().ends_with(".index.json") {
         let index = ShardIndex::from_json(&remote::whole(&file)?)?;
         let names: BTreeSet<&str> = index.weight_map().map(|(_, shard)| shard).collect();
@@ -109,7 +134,7 @@ fn of_url(client: &Arc<Client>, place: &Place) -> Result<Vec<Wanted>, Failure> {
             let place = place.beside(name)?;
             let opened = client.open(&place).map_err(Failure::from);
             let shard = opened.map_err(|failure| failure.in_file(Path::new(&place.to_string())))?;
-            files.push(of_file(&shard, place, name.to_owned()));
+            files.push(Wanted::of_file(&shard, place, name.to_owned()));
         }
     }
     Ok(files)
@@ -119,8 +144,11 @@ fn of_object((path, object): (String, ListedObject)) -> Wanted {
     Wanted { place: Place::Object(object.path), path, len: Some(object.len), sha256: None }
 }
 
-fn of_file(file: &RemoteFile, place: Place, path: String) -> Wanted {
-    Wanted { place, path, len: Some(file.total_len()), sha256: file.sha256_declared().map(str::to_owned) }
+impl Wanted {
+    /// A file that is open.
+    pub(super) fn of_file(file: &RemoteFile, place: Place, path: String) -> Self {
+        Self { place, path, len: Some(file.total_len()), sha256: file.sha256_declared().map(str::to_owned) }
+    }
 }
 
 #[cfg(test)]
