@@ -45,16 +45,13 @@ pub(crate) fn is_hdf5(source: &dyn ReadAt) -> Result<bool, Error> {
 /// What an HDF5 file takes from other files: offsets and problems, at most `kept` of them.
 pub(crate) fn scan(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
     let (mut reader, mut found) = (Reader::new(source), Kept::new(kept));
-    let mut bases = superblocks(source)?;
-    for at in bases.clone() {
-        let (width, base) = superblock(&mut reader, at)?;
-        if width != 8 {
-            found.add(at, Problem::Unopened { reason: "HDF5 whose addresses do not have 8 bytes" });
-        }
-        bases.push(base);
+    // The library takes the first one.
+    let Some(first) = superblocks(source)?.into_iter().min() else { return Ok(Vec::new()) };
+    let (width, base) = superblock(&mut reader, first)?;
+    if width != 8 {
+        found.add(first, Problem::Unopened { reason: "HDF5 whose addresses do not have 8 bytes" });
     }
-    bases.sort_unstable();
-    bases.dedup();
+    let bases = [first, base];
     let mut at = 0;
     while at < reader.len() {
         let bytes = reader.bytes(at, PIECE + LONGEST)?;
@@ -63,7 +60,7 @@ pub(crate) fn scan(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem
         for (idx, _) in bytes.iter().enumerate().take(first).filter(|(_, byte)| **byte == 1) {
             let message = bytes.get(idx..).unwrap_or_default();
             let location = match external_link(message) {
-                None if is_storage(&mut reader, message, &bases)? => Some(String::from("external storage")),
+                None if is_storage(source, message, bases)? => Some(String::from("external storage")),
                 link => link,
             };
             if let Some(location) = location {
@@ -94,7 +91,7 @@ fn number(bytes: &[u8]) -> u64 {
 
 /// Message 7, the list of external files of a dataset: version 1, three reserved bytes, the number of its places and how many of them are used,
 /// and the address of the heap that has the names.
-fn is_storage(reader: &mut Reader<'_>, message: &[u8], bases: &[u64]) -> Result<bool, Error> {
+fn is_storage(source: &dyn ReadAt, message: &[u8], bases: [u64; 2]) -> Result<bool, Error> {
     let [1, 0, 0, 0, n_places @ .., _, _, _, _, _, _, _, _] = message.get(..16).unwrap_or_default() else {
         return Ok(false);
     };
@@ -105,8 +102,11 @@ fn is_storage(reader: &mut Reader<'_>, message: &[u8], bases: &[u64]) -> Result<
     }
     let heap = message.get(8..).map_or(0, number);
     for base in bases {
-        let Some(at) = base.checked_add(heap).filter(|at| *at < reader.len()) else { continue };
-        if reader.bytes(at, 4)? == HEAP {
+        let end = |at: &u64| at.checked_add(4).is_some_and(|end| end <= source.total_len());
+        let Some(at) = base.checked_add(heap).filter(end) else { continue };
+        let mut start = [0; 4];
+        source.read_exact_at(at, &mut start)?;
+        if start == *HEAP {
             return Ok(true);
         }
     }
@@ -173,8 +173,7 @@ mod tests {
     fn lists_of_external_files_name_a_heap() {
         let file = [b"........HEAP".as_slice()].concat();
         let source = file.as_slice();
-        let is_list =
-            |message: &[u8]| is_storage(&mut Reader::new(&source), message, &[0, 4]).expect("in memory");
+        let is_list = |message: &[u8]| is_storage(&source, message, [0, 4]).expect("in memory");
         assert!(is_list(&storage(1, 1, 8)));
         assert!(is_list(&storage(3, 2, 4)), "from another base");
         for other in

@@ -1,5 +1,6 @@
 //! Models of ONNX: tensors in other files, and operations of other libraries.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -65,13 +66,15 @@ pub(crate) fn scan(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem
 fn domains(reader: &mut Reader<'_>, found: &mut Kept) -> Result<(), Error> {
     let mut fields = Fields::new(0..reader.len());
     let (mut has_version, mut has_graph) = (false, false);
-    let (mut imported, mut own) = (Vec::new(), Vec::new());
+    let (mut imported, mut own) = (Vec::new(), BTreeSet::new());
     while let Some((number, field)) = fields.next(reader)? {
         match (number, field) {
             (1, Field::Number) => has_version = true,
             (7, Field::Bytes(_)) => has_graph = true,
             (8, Field::Bytes(range)) => imported.push((range.start, last_text(reader, range, 1)?)),
-            (25, Field::Bytes(range)) => own.push(last_text(reader, range, 10)?),
+            (25, Field::Bytes(range)) => {
+                own.insert(last_text(reader, range, 10)?);
+            }
             _ => {}
         }
     }

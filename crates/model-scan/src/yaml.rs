@@ -146,7 +146,7 @@ fn values<'t>(text: &'t str, key: &'t str) -> impl Iterator<Item = (usize, &'t s
         if before.ends_with(is_name) || before.ends_with('.') || rest.starts_with(is_name) {
             return None;
         }
-        let rest = rest.trim_start_matches(['\'', '"']).trim_start();
+        let rest = beginning(rest).trim_start_matches(['\'', '"']).trim_start();
         let value = rest.strip_prefix(':').unwrap_or_default().trim_start();
         // Anchors and tags come before a value.
         let value = if value.starts_with(['&', '!']) {
@@ -158,6 +158,13 @@ fn values<'t>(text: &'t str, key: &'t str) -> impl Iterator<Item = (usize, &'t s
         let end = value.find(['\'', '"', '\n', '\r', ',', '}', ' ']).unwrap_or(value.len());
         Some((at, value.get(..end)?))
     })
+}
+
+/// Longest distance from a key to the end of its value: time is linear in the file.
+const MAX_VALUE: usize = 1024;
+
+fn beginning(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_VALUE)).unwrap_or(text)
 }
 
 fn judge_value(key: &str, value: &str) -> Option<Problem> {
@@ -172,7 +179,8 @@ fn judge_value(key: &str, value: &str) -> Option<Problem> {
 /// `code` in a file of MLflow: a folder that is put on the path of Python.
 pub(crate) fn code_folder(text: &str) -> Option<(u64, Problem)> {
     let mut code = values(text, "code").filter(|(at, value)| {
-        let line = text.get(..*at).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
+        let from = text.floor_char_boundary(at.saturating_sub(MAX_VALUE));
+        let line = text.get(from..*at).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
         line.trim_start_matches(['\'', '"', ' ', '-', '{', ',']).is_empty()
             && !["", "null", "~"].contains(value)
     });

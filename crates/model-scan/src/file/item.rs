@@ -144,7 +144,7 @@ impl<'o> Files<'o> {
 
     /// What a file is that is run itself: by its name, or by its first bytes.
     fn code(&mut self, item: Item<'_>, start: &[u8]) -> Result<(), Error> {
-        let named = named::scan(item.source, item.name)?;
+        let named = named::scan(item.source, item.name, self.options.kept)?;
         let is_code = named.iter().any(|(_, problem)| problem.verdict() > Verdict::Safe);
         for (offset, problem) in named {
             self.remark(item.path, offset, problem);

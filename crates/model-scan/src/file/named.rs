@@ -7,6 +7,7 @@ use pickle_core::Error;
 use read_at::ReadAt;
 
 use super::{coded, prefix};
+use crate::kept::Kept;
 use crate::problem::Problem;
 use crate::{template, yaml};
 
@@ -14,7 +15,13 @@ use crate::{template, yaml};
 const MAX_TEXT: u64 = 16 << 20;
 
 /// Files that a loader or a user runs, or that make loaders run others, because of their names: Python, templates, configurations.
-pub(super) fn scan(source: &dyn ReadAt, name: &str) -> Result<Vec<(u64, Problem)>, Error> {
+pub(super) fn scan(source: &dyn ReadAt, name: &str, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
+    let mut found = Kept::new(kept);
+    problems(source, name)?.into_iter().for_each(|(at, problem)| found.add(at, problem));
+    Ok(found.sorted())
+}
+
+fn problems(source: &dyn ReadAt, name: &str) -> Result<Vec<(u64, Problem)>, Error> {
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
     let ending = name.rsplit_once('.').map_or(name.as_str(), |(_, ending)| ending);
     let is_too_long = source.total_len() > MAX_TEXT;
@@ -54,7 +61,7 @@ mod tests {
     #[test]
     fn names_decide_about_texts_without_a_mark() {
         let codes = |name: &str, text: &[u8]| -> Vec<_> {
-            let found = scan(&text, name).expect("in memory");
+            let found = scan(&text, name, 9).expect("in memory");
             found.into_iter().map(|(_, problem)| problem.code()).collect()
         };
         let mlflow = b"flavors:\n  python_function:\n    loader_module: evil\n    code: x\n".as_slice();
@@ -85,7 +92,7 @@ mod tests {
     fn long_configurations_are_not_read() {
         for (len, code) in [(MAX_TEXT, None), (MAX_TEXT + 1, Some("sc-unopened"))] {
             let text = alloc::vec![b' '; usize::try_from(len).expect("a size")];
-            let found = scan(&text.as_slice(), "a.yaml").expect("in memory");
+            let found = scan(&text.as_slice(), "a.yaml", 9).expect("in memory");
             assert_eq!(found.first().map(|(_, problem)| problem.code()), code, "{len}");
         }
     }

@@ -28,43 +28,38 @@ const UNREAD: Problem = Problem::Unopened { reason: "options of an operation of 
 
 /// Operations of a TFLite file: offsets and problems, at most `kept` of them. A file of another kind has none.
 pub(crate) fn scan(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
-    let mut file = File { reader: Reader::new(source) };
-    if file.reader.bytes(4, 4)? != b"TFL3" {
+    let mut file = File { source };
+    if file.little(4, 4)? != u64::from(u32::from_le_bytes(*b"TFL3")) {
         return Ok(Vec::new());
     }
     let (mut found, mut is_flex) = (Kept::new(kept), Vec::new());
     let root = file.number(0)?;
-    for code in file.tables(root, 1)? {
+    // A table has more bytes than that: more of them overlap.
+    let mut tables = source.total_len() / 16;
+    for code in file.tables(root, 1, &mut tables)? {
         let name = file.name(code)?;
         is_flex.push(name.starts_with("Flex"));
         if let Some(problem) = judge(name) {
             found.add(code, problem);
         }
     }
-    // Each byte of options is looked at once; more than there are, they overlap.
-    let mut left = source.total_len();
-    for graph in file.tables(root, 2)? {
-        for operator in file.tables(graph, 3)? {
-            let code = match file.field(operator, 0)? {
-                0 => 0,
-                at => file.number(at)?,
-            };
-            let is_flex =
-                usize::try_from(code).ok().and_then(|idx| is_flex.get(idx)).copied().unwrap_or_default();
-            if !is_flex {
-                continue;
-            }
-            let options = file.options(operator)?;
-            let spent = options.as_ref().map_or(0, Vec::len) as u64;
-            let problem = match options {
-                Some(options) if spent <= left => judge_options(&options)?,
-                _ => Some(UNREAD),
-            };
-            left = left.saturating_sub(spent);
-            if let Some(problem) = problem {
-                found.add(operator, problem);
+    if is_flex.contains(&true) {
+        // Each byte of options is looked at once; more than there are, they overlap.
+        let mut left = source.total_len();
+        for graph in file.tables(root, 2, &mut tables)? {
+            for operator in file.tables(graph, 3, &mut tables)? {
+                let Some(options) = file.flex_options(operator, &is_flex)? else { continue };
+                let is_new = options.len() as u64 <= left;
+                left = left.saturating_sub(options.len() as u64);
+                let problem = if is_new { judge_options(&options)? } else { Some(UNREAD) };
+                if let Some(problem) = problem {
+                    found.add(operator, problem);
+                }
             }
         }
+    }
+    if tables == 0 {
+        found.add(0, UNREAD);
     }
     Ok(found.sorted())
 }
@@ -130,7 +125,8 @@ fn number(bytes: &[u8], at: usize, width: usize) -> Option<usize> {
 
 /// A FlatBuffer: tables, whose fields are found through a table of offsets.
 struct File<'s> {
-    reader: Reader<'s>,
+    /// Read in small pieces: what follows each other need not be near.
+    source: &'s dyn ReadAt,
 }
 
 impl File<'_> {
@@ -139,8 +135,19 @@ impl File<'_> {
         self.little(at, 4)
     }
 
+    /// Bytes that are there.
+    fn bytes(&self, at: u64, len: u64) -> Result<Vec<u8>, Error> {
+        let mut bytes = alloc::vec![0; usize::try_from(len).unwrap_or_default()];
+        self.source.read_exact_at(at, &mut bytes)?;
+        Ok(bytes)
+    }
+
     fn little(&mut self, at: u64, width: u64) -> Result<u64, Error> {
-        let bytes = self.reader.bytes(at, width)?;
+        let mut bytes = [0; 8];
+        let bytes = bytes.get_mut(..usize::try_from(width).unwrap_or_default()).unwrap_or_default();
+        if at.checked_add(width).is_some_and(|end| end <= self.source.total_len()) {
+            self.source.read_exact_at(at, bytes)?;
+        }
         Ok(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
@@ -162,20 +169,33 @@ impl File<'_> {
             return Ok((0, 0));
         }
         let start = at.saturating_add(self.number(at)?);
-        let left = self.reader.len().saturating_sub(start.saturating_add(4)) / width;
+        let left = self.source.total_len().saturating_sub(start.saturating_add(4)) / width;
         Ok((start.saturating_add(4), self.number(start)?.min(left)))
     }
 
-    /// Places of the tables of a vector.
-    fn tables(&mut self, table: u64, idx: u64) -> Result<Vec<u64>, Error> {
+    /// Places of the tables of a vector, at most as many as are left.
+    fn tables(&mut self, table: u64, idx: u64, left: &mut u64) -> Result<Vec<u64>, Error> {
         let (start, len) = self.vector(table, idx, 4)?;
+        let len = len.min(*left);
+        *left -= len;
         (0..len).map(|idx| Ok(start + 4 * idx + self.number(start + 4 * idx)?)).collect()
     }
 
     /// The name of a custom operation in an `OperatorCode`.
     fn name(&mut self, code: u64) -> Result<String, Error> {
         let (start, len) = self.vector(code, 1, 1)?;
-        Ok(String::from_utf8_lossy(&self.reader.bytes(start, len.min(super::MAX_NAME))?).into_owned())
+        Ok(String::from_utf8_lossy(&self.bytes(start, len.min(super::MAX_NAME))?).into_owned())
+    }
+
+    /// Custom options of an operator of TensorFlow; none of them if they are not there.
+    fn flex_options(&mut self, operator: u64, is_flex: &[bool]) -> Result<Option<Vec<u8>>, Error> {
+        let code = match self.field(operator, 0)? {
+            0 => 0,
+            at => self.number(at)?,
+        };
+        let is_flex =
+            usize::try_from(code).ok().and_then(|idx| is_flex.get(idx)).copied().unwrap_or_default();
+        Ok(if is_flex { Some(self.options(operator)?.unwrap_or_default()) } else { None })
     }
 
     /// Custom options of an operator, in it or behind the tables; `None` if they are not there.
@@ -185,8 +205,8 @@ impl File<'_> {
         if at != 0 && size != 0 {
             (start, len) = (self.little(at, 8)?, self.little(size, 8)?);
         }
-        let is_there = len > 0 && start.checked_add(len).is_some_and(|end| end <= self.reader.len());
-        Ok(if is_there { Some(self.reader.bytes(start, len)?) } else { None })
+        let is_there = len > 0 && start.checked_add(len).is_some_and(|end| end <= self.source.total_len());
+        Ok(if is_there { Some(self.bytes(start, len)?) } else { None })
     }
 }
 
@@ -371,11 +391,10 @@ mod tests {
             assert!(place < to);
         }
         file.extend(&options);
-        let mut reader = File { reader: Reader::new(&file) };
-        let found = |reader: &mut File<'_>| reader.options(operator as u64).expect("in memory");
-        assert_eq!(found(&mut reader), Some(options));
+        let found = |source: &Vec<u8>| File { source }.options(operator as u64).expect("in memory");
+        assert_eq!(found(&file), Some(options));
         file.pop();
-        assert_eq!(found(&mut File { reader: Reader::new(&file) }), None, "beyond the end");
+        assert_eq!(found(&file), None, "beyond the end");
     }
 
     #[test]
@@ -398,10 +417,9 @@ mod tests {
 
     /// The table of the graph, and of its first operator.
     fn scan_tables(file: &[u8]) -> (usize, usize) {
-        let source = file;
-        let mut reader = File { reader: Reader::new(&source) };
+        let (mut reader, mut left) = (File { source: &file }, 100);
         let root = reader.number(0).expect("in memory");
-        let graph = reader.tables(root, 2).expect("in memory")[0];
-        (graph as usize, reader.tables(graph, 3).expect("in memory")[0] as usize)
+        let graph = reader.tables(root, 2, &mut left).expect("in memory")[0];
+        (graph as usize, reader.tables(graph, 3, &mut left).expect("in memory")[0] as usize)
     }
 }

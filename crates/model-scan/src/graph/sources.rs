@@ -1,5 +1,6 @@
 //! Where the paths of operations come from: saving, restoring and tables are in every model, with paths that the program gives.
 
+use alloc::borrow::ToOwned as _;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,8 +13,10 @@ use crate::problem::Problem;
 use crate::reader::Reader;
 use crate::wire::{Field, Fields};
 
-/// Longest way from an operation to the argument that is its path.
-const MAX_STEPS: u32 = 16;
+/// Nodes that are visited on the ways from operations to their arguments, for each node there is.
+const STEPS: usize = 64;
+/// Longest way.
+const MAX_DEPTH: u32 = 16;
 /// Functions that call one another: each round goes one call further out.
 const MAX_ROUNDS: usize = 16;
 
@@ -47,8 +50,8 @@ struct Node {
 #[derive(Default)]
 struct Graphs {
     bodies: Vec<Body>,
-    /// Tensors that are paths of assets of the model.
-    assets: Vec<String>,
+    /// Nodes that are paths of assets of the model.
+    assets: BTreeSet<String>,
 }
 
 impl Graphs {
@@ -80,89 +83,105 @@ impl Graphs {
         let mut found = Vec::new();
         // Arguments of functions that are paths.
         let mut needed = BTreeMap::<&str, BTreeSet<usize>>::new();
-        for round in 0..=MAX_ROUNDS {
+        let n_nodes: usize = self.bodies.iter().map(|body| body.nodes.len()).sum();
+        let mut steps = n_nodes.saturating_mul(STEPS);
+        for _ in 0..MAX_ROUNDS {
             found.clear();
             let mut is_settled = true;
             for body in &self.bodies {
-                let nodes: BTreeMap<&str, &Node> =
-                    body.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
+                let mut ways = Ways::new(body, &self.assets, steps);
                 for node in &body.nodes {
-                    let from = node.paths(&needed).and_then(|inputs| {
-                        inputs
-                            .into_iter()
-                            .map(|idx| self.arguments(body, &nodes, node.inputs.get(idx)?, 0))
-                            .collect()
-                    });
-                    let Some(from): Option<Vec<BTreeSet<usize>>> = from else {
+                    let from = node.paths(&needed).and_then(|inputs| ways.all(node, &inputs));
+                    let Some(from) = from else {
                         found.push((node.at, Problem::GraphPath { operation: node.operation.clone() }));
                         continue;
                     };
                     let of_body = needed.entry(&body.name).or_default();
-                    for idx in from.into_iter().flatten() {
+                    for idx in from {
                         is_settled &= !of_body.insert(idx);
                     }
                 }
+                steps = ways.steps;
             }
             if is_settled {
-                break;
-            }
-            if round == MAX_ROUNDS {
-                found.clear();
-                found.push((0, Problem::Unopened { reason: "functions that call one another too deep" }));
+                return found;
             }
         }
-        found
+        Vec::from([(0, Problem::Unopened { reason: "functions that call one another too deep" })])
+    }
+}
+
+/// The ways from inputs of a body to its arguments.
+struct Ways<'g> {
+    arguments: BTreeMap<&'g str, usize>,
+    nodes: BTreeMap<&'g str, &'g Node>,
+    assets: &'g BTreeSet<String>,
+    /// Nodes that may still be visited.
+    steps: usize,
+}
+
+impl<'g> Ways<'g> {
+    fn new(body: &'g Body, assets: &'g BTreeSet<String>, steps: usize) -> Self {
+        let arguments = body.arguments.iter().enumerate().map(|(idx, name)| (name.as_str(), idx)).collect();
+        let nodes = body.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
+        Self { arguments, nodes, assets, steps }
+    }
+
+    /// The arguments that some inputs of a node come from.
+    fn all(&mut self, node: &'g Node, inputs: &[usize]) -> Option<BTreeSet<usize>> {
+        let mut from = BTreeSet::new();
+        for idx in inputs {
+            from.extend(self.arguments(node.inputs.get(*idx)?, MAX_DEPTH)?);
+        }
+        Some(from)
+    }
+
+    fn visit(&mut self, input: &str, depth: u32) -> Option<&'g Node> {
+        self.steps = self.steps.checked_sub(1).filter(|_| depth > 0)?;
+        self.nodes.get(tensor(input)).copied()
     }
 
     /// The arguments that a path comes from: none of them if it is fed into the graph, `None` if it may be written in the model.
-    fn arguments(
-        &self,
-        body: &Body,
-        nodes: &BTreeMap<&str, &Node>,
-        input: &str,
-        steps: u32,
-    ) -> Option<BTreeSet<usize>> {
-        let name = tensor(input);
-        if let Some(idx) = body.arguments.iter().position(|argument| argument == name) {
-            return Some(BTreeSet::from([idx]));
+    fn arguments(&mut self, input: &'g str, depth: u32) -> Option<BTreeSet<usize>> {
+        if let Some(idx) = self.arguments.get(tensor(input)) {
+            return Some(BTreeSet::from([*idx]));
         }
-        let node = nodes.get(name).filter(|_| steps < MAX_STEPS)?;
-        let follow = |input: &String| self.arguments(body, nodes, input, steps + 1);
-        match node.operation.as_str() {
-            "Placeholder" => Some(BTreeSet::new()),
-            "Const" => self.assets.iter().any(|asset| tensor(asset) == name).then(BTreeSet::new),
-            "PlaceholderWithDefault" => {
-                let default = node.inputs.first()?;
-                match nodes.get(tensor(default))? {
-                    Node { operation, texts, .. } if operation == "Const" => {
-                        (!texts.is_empty() && texts.iter().all(|text| is_plain(text))).then(BTreeSet::new)
-                    }
-                    _ => follow(default),
+        let node = self.visit(input, depth)?;
+        match (node.operation.as_str(), node.inputs.as_slice()) {
+            ("Placeholder", _) => Some(BTreeSet::new()),
+            ("Const", _) => self.assets.contains(tensor(input)).then(BTreeSet::new),
+            ("PlaceholderWithDefault", [default, ..]) => match self.visit(default, depth - 1)? {
+                Node { operation, texts, .. } if operation == "Const" => {
+                    (!texts.is_empty() && texts.iter().all(|text| is_plain(text))).then(BTreeSet::new)
                 }
+                _ => self.arguments(default, depth - 1),
+            },
+            ("Identity" | "ShardedFilename", [path, ..]) => self.arguments(path, depth - 1),
+            ("StringJoin", [first, rest @ ..]) => {
+                rest.iter().all(|input| self.is_ending(input, depth - 1)).then(|| ())?;
+                self.arguments(first, depth - 1)
             }
-            "Identity" | "ShardedFilename" => follow(node.inputs.first()?),
-            "StringJoin" => {
-                let (first, rest) = node.inputs.split_first()?;
-                rest.iter().all(|input| is_ending(nodes, input, steps)).then(|| follow(first))?
-            }
-            "Pack" => {
-                let all = node.inputs.iter().map(follow).collect::<Option<Vec<_>>>()?;
-                Some(all.into_iter().flatten().collect())
+            ("Pack", inputs) => {
+                let mut from = BTreeSet::new();
+                for input in inputs {
+                    from.extend(self.arguments(input, depth - 1)?);
+                }
+                Some(from)
             }
             _ => None,
         }
     }
-}
 
-/// Whether it may be the end of a path that begins with an argument: a constant that leads to no other folder than one below.
-fn is_ending(nodes: &BTreeMap<&str, &Node>, input: &str, steps: u32) -> bool {
-    let Some(node) = nodes.get(tensor(input)).filter(|_| steps < MAX_STEPS) else { return false };
-    match (node.operation.as_str(), node.inputs.as_slice()) {
-        ("Const", _) => !node.texts.iter().any(|text| text.contains("..")) && !node.texts.is_empty(),
-        ("Select" | "SelectV2", [_, one, other]) => {
-            is_ending(nodes, one, steps + 1) && is_ending(nodes, other, steps + 1)
+    /// Whether it may be the end of a path that begins with an argument: a constant that leads to no other folder than one below.
+    fn is_ending(&mut self, input: &'g str, depth: u32) -> bool {
+        let Some(node) = self.visit(input, depth) else { return false };
+        match (node.operation.as_str(), node.inputs.as_slice()) {
+            ("Const", _) => !node.texts.iter().any(|text| text.contains("..")) && !node.texts.is_empty(),
+            ("Select" | "SelectV2", [_, one, other]) => {
+                self.is_ending(one, depth - 1) && self.is_ending(other, depth - 1)
+            }
+            _ => false,
         }
-        _ => false,
     }
 }
 
@@ -205,7 +224,8 @@ fn asset(reader: &mut Reader<'_>, range: Range<u64>) -> Result<Option<String>, E
             _ => {}
         }
     }
-    Ok(Some(name).filter(|_| !file.starts_with('/') && !file.contains("..") && !file.contains([':', '\\'])))
+    Ok(Some(tensor(&name).to_owned())
+        .filter(|_| !file.starts_with('/') && !file.contains("..") && !file.contains([':', '\\'])))
 }
 
 /// `FunctionDef`: its signature, an `OpDef`, in field 1, its nodes in field 3.
@@ -475,8 +495,8 @@ mod tests {
             codes(&graph(&nodes, &functions))
         };
         assert_eq!(chain(3), [PATH]);
-        assert_eq!(chain(MAX_ROUNDS), [PATH]);
-        assert_eq!(chain(MAX_ROUNDS + 1), ["sc-unopened"]);
+        assert_eq!(chain(MAX_ROUNDS - 1), [PATH]);
+        assert_eq!(chain(MAX_ROUNDS), ["sc-unopened"]);
     }
 
     #[test]
@@ -498,5 +518,34 @@ mod tests {
         ] {
             assert_eq!(with(tensor, file), [PATH], "{tensor} {file}");
         }
+    }
+
+    #[test]
+    fn ways_are_not_longer_than_those_of_savers() {
+        let way = |len: usize| {
+            let mut nodes = vec![node("save", "SaveV2", &["n0"], b"")];
+            nodes.extend(
+                (0..len).map(|idx| node(&format!("n{idx}"), "Identity", &[&format!("n{}", idx + 1)], b"")),
+            );
+            nodes.push(node(&format!("n{len}"), "Placeholder", &[], b""));
+            codes(&graph(&nodes, &[]))
+        };
+        assert_eq!(way(MAX_DEPTH as usize - 1), [""; 0]);
+        assert_eq!(way(MAX_DEPTH as usize), [PATH]);
+        // Each node is visited in two ways by the one before it.
+        let mut nodes = vec![node("save", "SaveV2", &["n0"], b"")];
+        nodes.extend((0..10).map(|idx| {
+            let next = format!("n{}", idx + 1);
+            node(&format!("n{idx}"), "Pack", &[&next, &next], b"")
+        }));
+        nodes.push(node("n10", "Placeholder", &[], b""));
+        assert_eq!(codes(&graph(&nodes, &[])), [PATH]);
+        assert_eq!(
+            codes(&graph(
+                &[nodes[0].clone(), node("n0", "Pack", &["a", "a"], b""), node("a", "Placeholder", &[], b"")],
+                &[]
+            )),
+            [""; 0]
+        );
     }
 }

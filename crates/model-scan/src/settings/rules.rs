@@ -190,7 +190,7 @@ impl<'n> Rules<'n> {
 
     /// Keys that count with all that is below them.
     fn inside(&mut self, steps: &[Step], value: &str) {
-        for step in steps.iter().filter(|step| !step.is_list && !value.is_empty()) {
+        for step in innermost(steps).filter(|step| !step.is_list && !value.is_empty()) {
             let problem = match step.key.as_str() {
                 "auto_map" => Problem::RemoteCode {},
                 "custom_pipelines" => Problem::CodeSetting { key: step.key.clone() },
@@ -209,7 +209,7 @@ impl<'n> Rules<'n> {
     fn text(&mut self, steps: &[Step], text: &str) -> Result<(), Error> {
         let Some(step) = key(steps) else { return Ok(()) };
         let (at, is_list) = (step.at, steps.last().is_some_and(|step| step.is_list));
-        if steps.iter().any(|step| step.key.contains("chat_template")) {
+        if innermost(steps).any(|step| step.key.contains("chat_template")) {
             if step.key != "name" {
                 self.once(at, template::judge(text));
             }
@@ -332,6 +332,13 @@ impl<'n> Rules<'n> {
     }
 }
 
+/// Deepest values that belong to a key.
+const MAX_BELOW: usize = 8;
+
+fn innermost(steps: &[Step]) -> impl Iterator<Item = &Step> {
+    steps.iter().rev().take(MAX_BELOW)
+}
+
 /// The innermost object's key, also of an element of a list.
 fn key(steps: &[Step]) -> Option<&Step> {
     steps.iter().rev().find(|step| !step.is_list)
@@ -385,6 +392,8 @@ mod tests {
         }
         assert_eq!(codes(r#" {"auto_map":{"a":"b","c":"d"}}"#), [(2, "sc-remote-code")], "once, at its key");
         assert_eq!(codes(r#"{"a":{"trust_remote_code":true}}"#), [(6, SETTING)]);
+        let below = |depth: usize| format!(r#"{{"auto_map":{}"a"{}}}"#, "[".repeat(depth), "]".repeat(depth));
+        assert_eq!((codes(&below(MAX_BELOW - 1)).len(), codes(&below(MAX_BELOW)).len()), (1, 0));
     }
 
     #[test]
