@@ -440,6 +440,9 @@ fn a_file_of_a_model_folder_points_to_the_folder() {
     let command = "`apr convert llama x.gguf`";
     assert!(ran.exit == 0 && ran.stderr.contains(command), "{}", ran.stderr);
     assert_eq!(sandbox.run(&["convert", "llama", "x.gguf", "--force"]).exit, 0);
+    let ran = sandbox.run(&["convert", "llama/model.safetensors", "x.apr"]);
+    assert!(ran.exit == 0 && ran.stderr.contains("`apr convert llama x.apr`"), "{}", ran.stderr);
+    assert_eq!(sandbox.run(&["convert", "llama", "x.apr", "--force"]).exit, 0);
     let ran = sandbox.run(&["convert", "llama/model.safetensors", "y.gguf", "--type", "q4_k_m"]);
     assert!(
         ran.exit == 2 && ran.stderr.contains("`apr convert llama OUT.gguf --type ...`"),

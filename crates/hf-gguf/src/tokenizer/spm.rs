@@ -73,7 +73,7 @@ impl Scored {
         let (tokens, are) = if count == 1 { ("token", "is") } else { ("tokens", "are") };
         let more = if count > MAX { format!(" and {} more", count - MAX) } else { String::new() };
         Some(format!(
-            "{count} {tokens} beyond the {n_tokens} of config.json {are} left out: {shown}{more}; tokens that were added need \
+            "{count} {tokens} beyond the {n_tokens} of the model {are} left out: {shown}{more}; tokens that were added need \
              `model.resize_token_embeddings(len(tokenizer))` before the model is saved"
         ))
     }

@@ -119,12 +119,12 @@ fn tokens_without_a_row_get_a_remark() {
     let text = remark(llama().text("added_tokens.json", r#"{"<|a|>": 420, "<|b|>": 421, "<s>": 1}"#));
     assert!(
         text.starts_with(
-            "2 tokens beyond the 420 of config.json are left out: \"<|a|>\" (420), \"<|b|>\" (421);"
+            "2 tokens beyond the 420 of the model are left out: \"<|a|>\" (420), \"<|b|>\" (421);"
         ),
         "{text}"
     );
     let text = remark(llama().text("added_tokens.json", r#"{"<|a|>": 999999999}"#));
-    assert!(text.starts_with("1 token beyond the 420 of config.json is left out"), "{text}");
+    assert!(text.starts_with("1 token beyond the 420 of the model is left out"), "{text}");
     let many: Vec<String> = (420..440).map(|id| format!("\"<{id}>\": {id}")).collect();
     let text = remark(llama().text("added_tokens.json", &format!("{{{}}}", many.join(","))));
     assert!(text.contains("\"<422>\" (422) and 17 more"), "{text}");

@@ -11,6 +11,7 @@ use model_file::gather;
 
 use super::lost;
 use super::target::{Target, remark_on_size};
+use crate::architecture::model_folder;
 use crate::error::{CODE_INTERNAL, CODE_NOT_CARRIED, CODE_USAGE, Failure};
 use crate::input::{Contents, Format, Model, Rules, Tensor};
 use crate::output::rewrite::{FileContent, Job, MetadataFields};
@@ -57,6 +58,14 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
     job: &Job<'_>,
     console: &mut Console,
 ) -> Result<(), Failure> {
+    let source = job.model.label();
+    if let Some(folder) = model_folder(source).filter(|_| !source.is_dir()) {
+        console.remark(format_args!(
+            "configuration and tokenizer of the model are not in the new file: `apr convert {} {}` keeps them",
+            escape::path(&folder),
+            escape::path(job.destination.label()),
+        ));
+    }
     let (names, tensors): (Vec<&str>, Vec<Tensor<'m>>) = tensors.unzip();
     let shapes: Vec<Vec<u64>> =
         tensors.iter().map(|tensor| tensor.shape().iter().map(|&dim| dim as u64).collect()).collect();
