@@ -31,7 +31,7 @@ pub(super) const FILTERS: [&str; 26] = [
 ];
 
 /// Filters whose arguments are no names of attributes, filters or tests: `map` may apply them.
-pub(super) const SIMPLE: [&str; 20] = [
+pub(super) const SIMPLE: [&str; 19] = [
     "tojson",
     "trim",
     "length",
@@ -51,7 +51,6 @@ pub(super) const SIMPLE: [&str; 20] = [
     "indent",
     "first",
     "from_json",
-    "join",
 ];
 
 pub(super) const TESTS: [&str; 14] = [

@@ -111,7 +111,7 @@ impl<'t> Parser<'t> {
         let values = self.condition_free_tuple()?;
         let kind = self.element(&values);
         for target in targets {
-            self.kinds.grow(&target, kind);
+            self.assign(&target, kind);
         }
         if self.skip_word("if") {
             self.expression()?;
@@ -130,7 +130,7 @@ impl<'t> Parser<'t> {
             Kind::Built
         };
         for target in targets {
-            self.kinds.grow(&target, kind);
+            self.assign(&target, kind);
         }
         Some(())
     }
@@ -177,13 +177,21 @@ impl<'t> Parser<'t> {
             ] {
                 kind = kind.max(self.kinds.get(&given).unwrap_or_default());
             }
-            self.kinds.grow(name, kind);
+            self.assign(name, kind);
             position += 1;
             if !self.peek_sign(")") {
                 self.sign(",")?;
             }
         }
         Some(())
+    }
+
+    /// A variable, or an attribute of a namespace. Under the name of a function, it could be called like that.
+    fn assign(&mut self, name: &str, kind: Kind) {
+        if names::FUNCTIONS.contains(&name) || names::OBJECTS.contains(&name) || self.macros.contains(name) {
+            self.reaches_python();
+        }
+        self.kinds.grow(name, kind);
     }
 
     /// Of an element of a list, or of a value of a mapping.

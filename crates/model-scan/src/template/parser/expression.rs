@@ -23,7 +23,7 @@ impl Parser<'_> {
     fn separated(&mut self, parse: fn(&mut Self) -> Option<Value>) -> Option<Value> {
         let mut value = parse(self)?;
         while self.skip_sign(",") {
-            value = Value::of(value.kind);
+            value = Value { is_own: true, ..Value::of(value.kind.max(Kind::Data)) };
             if self.peek_sign(")") {
                 break;
             }
@@ -169,7 +169,7 @@ impl Parser<'_> {
             Token::Name(name) => Some(self.variable(name)),
             Token::Sign("(") => {
                 if self.skip_sign(")") {
-                    return Some(Value::of(Kind::Number));
+                    return Some(Value::of(Kind::Data));
                 }
                 let value = self.tuple()?;
                 self.sign(")")?;
@@ -187,7 +187,8 @@ impl Parser<'_> {
 
     /// Elements of a list or a mapping, up to its end.
     fn elements(&mut self, end: &str, parse: impl Fn(&mut Self) -> Option<Kind>) -> Option<Value> {
-        let mut kind = Kind::Number;
+        // With another list, it makes one of that kind: it is no number.
+        let mut kind = Kind::Data;
         while !self.skip_sign(end) {
             kind = kind.max(parse(self)?);
             if !self.peek_sign(end) {

@@ -37,8 +37,10 @@ impl Parser<'_> {
                     Token::Name(name) if self.peek_sign("(") => self.method(&value, name)?,
                     Token::Name(name) => {
                         self.check_attribute(name);
+                        // Of a loop, over texts that may be built.
+                        let is_item = ["previtem", "nextitem"].contains(&name.as_str());
                         let name = format!(".{name}");
-                        let own = self.kinds.get(&name);
+                        let own = self.kinds.get(&name).or(Some(Kind::Built).filter(|_| is_item));
                         let kind = self.element(&value).max(own.unwrap_or_default());
                         Value { kind, is_own: value.is_own || own.is_some(), name: Some(name), text: None }
                     }
@@ -91,6 +93,7 @@ impl Parser<'_> {
             let keyword = match self.tokens.get(self.at..) {
                 Some([Token::Name(name), Token::Sign("="), ..]) => {
                     self.at += 2;
+                    self.check_attribute(name);
                     Some(name.clone())
                 }
                 _ => None,
@@ -148,6 +151,10 @@ impl Parser<'_> {
             "items" => self.element(of),
             "append" => {
                 self.kinds.grow(APPENDED, of_arguments);
+                if of_arguments == Kind::Built && !of.is_own {
+                    // Data with a text that the template has built.
+                    self.reaches_python();
+                }
                 Kind::Number
             }
             "startswith" | "endswith" => Kind::Number,
