@@ -265,8 +265,14 @@ mod tests {
             ("{% macro m() %}a{% endmacro %}{{ x[m()] }}", "code"),
             ("{% call(k) m() %}{{ x[k] }}{% endcall %}{% macro m() %}{% endmacro %}", "code"),
             ("{% set l = [] %}{{ l.append(y ~ z) }}{% for k in l %}{{ x[k] }}{% endfor %}", "code"),
-            ("{{ y.append(y ~ z) }}", "code"),
-            ("{{ y.append(z) }}", "note"),
+            ("{{ y.append(y ~ z) }}{{ x['a'] }}", "note"),
+            ("{{ x[y.z] }}{{ x[y.0] }}{{ y.append(z) }}", "note"),
+            ("{{ x[y.z] }}{{ y.append(y ~ z) }}", "code"),
+            ("{{ x[y.0] }}{{ y.append(y ~ z) }}", "code"),
+            ("{{ x[y.items()] }}{{ y.append(y ~ z) }}", "code"),
+            ("{{ x[y|first] }}{{ y.append(y ~ z) }}", "code"),
+            ("{{ x[y|map(attribute='z')] }}{{ y.append(y ~ z) }}", "code"),
+            ("{{ x[y|map('first')] }}", "code"),
             ("{% for k in [] + [y ~ z] %}{{ x[k] }}{% endfor %}", "code"),
             ("{% for k in () + (y ~ z, 1) %}{{ x[k] }}{% endfor %}", "code"),
             ("{% for k in (1, 2) + (y ~ z, 1) %}{{ x[k] }}{% endfor %}", "code"),
@@ -282,7 +288,7 @@ mod tests {
             ("{% set ns.range = x %}", "note"),
             ("{% set l = [] %}{% set o = l %}{{ o.append(y ~ z) }}{{ x[l[0]] }}{{ x[l.pop()] }}", "code"),
             ("{% set l = [] %}{{ l.append(y) }}{% for k in l %}{{ x[k] }}{% endfor %}", "note"),
-            ("{% set l = [] %}{{ l.append(y ~ z) }}{% for k in y %}{{ x[k] }}{% endfor %}", "note"),
+            ("{% set l = y %}{{ l.append(y ~ z) }}{% for k in y %}{{ x[k] }}{% endfor %}", "code"),
         ] {
             assert_eq!(verdict(text), expected, "{text}");
         }
@@ -332,11 +338,12 @@ mod tests {
             assert_eq!(verdict(text), expected, "{text}");
         }
         let nested = |depth: usize| format!("{{{{ {}a{} }}}}", "(".repeat(depth), ")".repeat(depth));
-        assert_eq!((verdict(&nested(40)).as_str(), verdict(&nested(60)).as_str()), ("note", "unread"));
+        assert_eq!((verdict(&nested(47)).as_str(), verdict(&nested(48)).as_str()), ("note", "unread"));
+        assert_eq!(verdict(&nested(40).repeat(9)), "note");
         for sign in ["not ", "- "] {
             let signs = |depth: usize| format!("{{{{ {}a }}}}", sign.repeat(depth));
             assert_eq!(
-                (verdict(&signs(40)).as_str(), verdict(&signs(60)).as_str()),
+                (verdict(&signs(47)).as_str(), verdict(&signs(48)).as_str()),
                 ("note", "unread"),
                 "{sign}"
             );

@@ -33,8 +33,6 @@ struct Value {
     text: Option<String>,
     /// A name, or an attribute with a point before it, if it is nothing else.
     name: Option<String>,
-    /// Whether it, or what it is a part of, was assigned by the template.
-    is_own: bool,
 }
 
 impl Value {
@@ -194,10 +192,9 @@ impl<'t> Parser<'t> {
         self.kinds.grow(name, kind);
     }
 
-    /// Of an element of a list, or of a value of a mapping.
+    /// Of an element of a list, or of a value of a mapping: what was appended to one may be in any, under another name.
     fn element(&self, of: &Value) -> Kind {
-        let appended = self.kinds.get(super::kinds::APPENDED).filter(|_| of.is_own);
-        of.kind.max(appended.unwrap_or_default())
+        of.kind.max(self.kinds.get(super::kinds::APPENDED).unwrap_or_default())
     }
 
     fn unlisted(&mut self, name: &str) {

@@ -23,7 +23,7 @@ impl Parser<'_> {
     fn separated(&mut self, parse: fn(&mut Self) -> Option<Value>) -> Option<Value> {
         let mut value = parse(self)?;
         while self.skip_sign(",") {
-            value = Value { is_own: true, ..Value::of(value.kind.max(Kind::Data)) };
+            value = Value::of(value.kind.max(Kind::Data));
             if self.peek_sign(")") {
                 break;
             }
@@ -39,7 +39,7 @@ impl Parser<'_> {
                 parser.or()?;
                 let otherwise =
                     if parser.skip_word("else") { parser.expression()?.kind } else { Kind::Number };
-                value = Value { is_own: true, ..Value::of(value.kind.max(otherwise)) };
+                value = Value::of(value.kind.max(otherwise));
             }
             Some(value)
         })
@@ -59,7 +59,7 @@ impl Parser<'_> {
         let mut value = self.and()?;
         while self.skip_word("or") {
             let other = self.and()?;
-            value = Value { is_own: true, ..Value::of(value.kind.max(other.kind)) };
+            value = Value::of(value.kind.max(other.kind));
         }
         Some(value)
     }
@@ -68,7 +68,7 @@ impl Parser<'_> {
         let mut value = self.not()?;
         while self.skip_word("and") {
             let other = self.not()?;
-            value = Value { is_own: true, ..Value::of(value.kind.max(other.kind)) };
+            value = Value::of(value.kind.max(other.kind));
         }
         Some(value)
     }
@@ -195,7 +195,7 @@ impl Parser<'_> {
                 self.sign(",")?;
             }
         }
-        Some(Value { is_own: true, ..Value::of(kind) })
+        Some(Value::of(kind))
     }
 
     /// A text, with those right after it.
@@ -223,8 +223,7 @@ impl Parser<'_> {
         {
             self.reaches_python();
         }
-        let (kind, is_own) = (self.kinds.variable(name), self.kinds.get(name).is_some());
-        Value { kind, name: Some(name.into()), is_own, text: None }
+        Value { name: Some(name.into()), ..Value::of(self.kinds.variable(name)) }
     }
 
     /// Whether `is defined`, `is undefined`, or the opposite follows.

@@ -33,7 +33,7 @@ impl Parser<'_> {
         loop {
             value = if self.skip_sign(".") {
                 match self.next()? {
-                    Token::Number => Value { is_own: value.is_own, ..Value::of(self.element(&value)) },
+                    Token::Number => Value::of(self.element(&value)),
                     Token::Name(name) if self.peek_sign("(") => self.method(&value, name)?,
                     Token::Name(name) => {
                         self.check_attribute(name);
@@ -42,7 +42,7 @@ impl Parser<'_> {
                         let name = format!(".{name}");
                         let own = self.kinds.get(&name).or(Some(Kind::Built).filter(|_| is_item));
                         let kind = self.element(&value).max(own.unwrap_or_default());
-                        Value { kind, is_own: value.is_own || own.is_some(), name: Some(name), text: None }
+                        Value { name: Some(name), ..Value::of(kind) }
                     }
                     _ => return None,
                 }
@@ -79,7 +79,7 @@ impl Parser<'_> {
         let kind = self.element(of);
         // Parts of a text of the template.
         let kind = if is_slice && kind == Kind::Literal { Kind::Built } else { kind };
-        Some(Value { is_own: of.is_own, ..Value::of(kind) })
+        Some(Value::of(kind))
     }
 
     pub(super) fn arguments(&mut self) -> Option<Vec<Argument>> {
@@ -140,7 +140,7 @@ impl Parser<'_> {
                 Kind::Built
             }
         };
-        Some(Value { is_own: true, ..Value::of(kind) })
+        Some(Value::of(kind))
     }
 
     fn method(&mut self, of: &Value, name: &str) -> Option<Value> {
@@ -151,10 +151,6 @@ impl Parser<'_> {
             "items" => self.element(of),
             "append" => {
                 self.kinds.grow(APPENDED, of_arguments);
-                if of_arguments == Kind::Built && !of.is_own {
-                    // Data with a text that the template has built.
-                    self.reaches_python();
-                }
                 Kind::Number
             }
             "startswith" | "endswith" => Kind::Number,
@@ -166,7 +162,7 @@ impl Parser<'_> {
         } else if !names::METHODS.contains(&name) {
             self.unlisted(name);
         }
-        Some(Value { is_own: of.is_own, ..Value::of(kind) })
+        Some(Value::of(kind))
     }
 
     /// A filter of a block, whose result is put out.
@@ -206,7 +202,7 @@ impl Parser<'_> {
             "first" | "last" | "items" | "dictsort" => self.element(of),
             _ => Kind::Built,
         };
-        Value { is_own: of.is_own, ..Value::of(kind) }
+        Value::of(kind)
     }
 
     /// What an argument names is written in the template, and on its list.
