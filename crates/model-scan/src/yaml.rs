@@ -161,7 +161,7 @@ fn values<'t>(text: &'t str, key: &'t str) -> impl Iterator<Item = (usize, &'t s
 }
 
 /// Longest distance from a key to the end of its value: time is linear in the file.
-const MAX_VALUE: usize = 1024;
+const MAX_VALUE: usize = 256;
 
 fn beginning(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_VALUE)).unwrap_or(text)
@@ -315,6 +315,7 @@ mod tests {
             "target: nemo.collections.asr.models.EncDecCTCModel",
             "target: x86",
             "my_target: evil.f",
+            "target :",
             "a._target_: evil.f",
             "targets: evil.f",
             "class_path: some/path.x",
@@ -323,6 +324,19 @@ mod tests {
         ] {
             assert_eq!(codes(text), [], "{text}");
         }
+    }
+
+    #[test]
+    fn values_are_looked_for_near_their_keys() {
+        let far =
+            |n_blanks: usize| codes(&alloc::format!("_target_:{}torch.nn.Linear", " ".repeat(n_blanks)));
+        assert_eq!(far(MAX_VALUE - ":torch.nn.Linear".len()), []);
+        assert_eq!(far(MAX_VALUE), [(0, "sc-config-target")]);
+        // A cut in a letter of two bytes.
+        assert_eq!(codes(&alloc::format!("_target_:{}", "\u{e4}".repeat(300))).len(), 1);
+        let code =
+            |n_blanks: usize| code_folder(&alloc::format!("x{}code: y", " ".repeat(n_blanks))).is_some();
+        assert!(!code(MAX_VALUE - 1) && code(MAX_VALUE));
     }
 
     #[test]
