@@ -121,7 +121,7 @@ pub struct Retry<'r> {
     pub cause: &'r (dyn StdError + Send + Sync),
 }
 
-/// A function that hears of further tries, on the thread that makes them.
+/// Function that is called for further tries, on the thread that makes them.
 #[derive(Clone)]
 pub struct OnRetry(Arc<dyn Fn(&Retry<'_>) + Send + Sync>);
 
@@ -433,7 +433,7 @@ impl Client {
         }
     }
 
-    /// What is left of the time of all requests, if it is limited.
+    /// Time left for all requests, if it is limited.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         let limit = self.options.time_limit?;
         Some(limit.saturating_sub(self.pace.now().saturating_sub(self.made)))
@@ -501,7 +501,7 @@ impl Client {
         (arrived, Ok(()))
     }
 
-    /// What to ask after each read of a body that has this time: why it has to end.
+    /// Check to run after each read of a body that may take `time`: the reason to end it.
     pub(crate) fn slow(&self, time: Duration) -> impl FnMut() -> Option<io::Error> {
         let rate = self.options.tries.rate;
         let end = self.pace.now() + self.time_left().map_or(time, |left| left.min(time));

@@ -31,7 +31,7 @@ pub struct Tries {
     pub count: u32,
     /// Time without progress.
     pub time: Duration,
-    /// Bytes per second that the reads of a client have to bring together, measured over 30 seconds; slower ones are no progress. 0 for
+    /// Bytes per second that the reads of a client have to bring together, measured over 30 seconds; slower reads do not count as progress. 0 for
     /// any speed.
     pub rate: u64,
 }

@@ -223,14 +223,14 @@ located_error::kinds! {
         /// A name in a list of files that someone else wrote is refused, before a file is written: other programs would take what it names for
         /// theirs (`.git`, in any spelling), or the names are not those of a tree of files.
         ListedName {
-            /// What is wrong with it.
+            /// The rule that it breaks.
             problem: &'static str,
         } = "df-listed-name" (Invalid),
             "the name of a listed file is refused: {problem}"
             => "if you trust the rest, leave this one out with --exclude";
         /// Files are written into folders only. A symbolic link to one is not followed, so that a file stays in the folder that was named.
         NotFolder {
-            /// What it is.
+            /// Kind of the file, with its article.
             what: &'static str,
         } = "df-not-folder" (Usage),
             "a folder is needed here, and this is {what}"

@@ -133,7 +133,7 @@ pub fn move_below(from: &Path, base: &Path, path: &str) -> Result<(), Error> {
     folders.iter().rev().try_for_each(sync)
 }
 
-/// What becomes of folders that are missing.
+/// Handling of folders that are missing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Create,
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_that_are_no_tree_are_refused() {
+    fn lists_that_do_not_form_a_tree_are_refused() {
         let (long, deep) = ("x".repeat(256), "d/".repeat(64) + "x");
         let far = vec!["y".repeat(250); 5].join("/");
         for (paths, expected) in [
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_tools_are_told() {
+    fn files_of_tools_are_recognized() {
         assert_eq!(tool_of_listed(".VSCode/tasks.json"), Some("editors"));
         assert_eq!(tool_of_listed("a/.github/workflows/x.yml"), Some("GitHub"));
         assert_eq!(tool_of_listed("envrc"), None);

@@ -62,7 +62,7 @@ struct GetReport<'a> {
     written: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<&'a str>,
-    /// Of the key that signed the files.
+    /// Fingerprint of the key that signed the files.
     #[serde(skip_serializing_if = "Option::is_none")]
     fingerprint: Option<String>,
     bytes: u64,

@@ -79,7 +79,7 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 impl Narration {
-    /// What tells people that a request is tried again.
+    /// Callback that shows further tries on a terminal.
     fn on_retry(self) -> Option<OnRetry> {
         let told = Mutex::new(None);
         self.is_shown().then(|| {

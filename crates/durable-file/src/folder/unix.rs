@@ -139,7 +139,7 @@ impl Folder {
         Ok(fs::renameat(&self.handle, from, &self.handle, to)?)
     }
 
-    /// Renames a file into another folder, over whatever file is there.
+    /// Renames a file into another folder, replacing a file of that name.
     pub(crate) fn rename_into(&self, from: &OsStr, folder: &Self, to: &OsStr) -> io::Result<()> {
         Ok(fs::renameat(&self.handle, from, &folder.handle, to)?)
     }

@@ -114,7 +114,7 @@ impl Signer {
     }
 }
 
-/// Gives a file a second name below a folder of our own; where there are no second names, a copy.
+/// Links a file into a staged folder, or copies it where the file system has no hard links.
 fn gather(from: &Path, to: &Path) -> io::Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
