@@ -80,6 +80,11 @@ pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -
     if training.is_some() {
         context.model.note("training_info", "graphs for training are not read");
     }
+    if context.model.format() == Format::OnnxMl {
+        let what =
+            "a model of ONNX-ML: the numbers of its trees and linear models are in attributes of operators";
+        context.model.note("", what);
+    }
     for (count, what) in [(context.attributes, "tensors"), (context.lists, "lists of floats")] {
         if count > 0 {
             context.model.note("", alloc::format!("{count} {what} in attributes of operators are left out"));

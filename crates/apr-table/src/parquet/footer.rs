@@ -60,11 +60,8 @@ fn contradiction<T>(what: &'static str) -> Result<T, ErrorKind> {
 
 /// The length of a list of structures, which follow.
 fn structs(footer: &mut Thrift<'_>, kind: u8) -> Result<u64, Damage> {
-    match if kind == LIST { footer.list()? } else { return Err(Damage::Invalid) } {
-        (STRUCT, len) => Ok(len),
-        (_, 0) => Ok(0),
-        _ => Err(Damage::Invalid),
-    }
+    let (kind, len) = if kind == LIST { footer.list()? } else { return Err(Damage::Invalid) };
+    if kind == STRUCT || len == 0 { Ok(len) } else { Err(Damage::Invalid) }
 }
 
 /// The columns of the schema, whose elements have to be a tree. The library allocates for as many children as an element declares, and goes down by

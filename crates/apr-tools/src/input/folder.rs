@@ -47,7 +47,7 @@ pub(super) fn describe(failure: Failure, folder: &Path) -> Failure {
             .help(help);
     }
     if folder.join(".metadata").is_file() && names.iter().any(|name| name.ends_with(".distcp")) {
-        return Failure::new("sm-no-model", "the folder holds a distributed checkpoint of PyTorch")
+        return Failure::new(CODE_FOREIGN_FORMAT, "the folder holds a distributed checkpoint of PyTorch")
             .in_file(folder)
             .because("its files are parts of tensors, which only PyTorch puts together")
             .help(

@@ -177,6 +177,8 @@ fn files_that_are_only_recognized_are_named() {
             assert!(!name.ends_with(".joblib") || !ran.stderr.contains("sklearn.export"), "{}", ran.stderr);
             let ran = sandbox.run(&["check", path]);
             assert!(!ran.stderr.contains("SHA-256"), "{args:?} {}", ran.stderr);
+            let text = ran.stdout + &ran.stderr;
+            assert!(!name.ends_with("skl.onnx") || text.contains("a model of ONNX-ML"), "{text}");
         }
     }
     // Bytes that only the graph beside them describes.

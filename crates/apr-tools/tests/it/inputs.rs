@@ -210,7 +210,8 @@ fn a_distributed_checkpoint_leads_to_the_program_that_joins_it() {
     sandbox.write("dcp/__0_0.distcp", b"PK");
     for command in ["inspect", "tensors"] {
         let (exit, report) = sandbox.json(&[command, "dcp"]);
-        assert_eq!(report["error"]["code"], "sm-no-model", "{exit} {report}");
+        assert_eq!(exit, 6, "{report}");
+        assert_eq!(report["error"]["code"], "cli-foreign-format", "{report}");
         assert!(report["error"]["help"].as_str().unwrap().contains("dcp_to_torch"), "{report}");
     }
 }
