@@ -37,6 +37,10 @@ fn problems(source: &dyn ReadAt, name: &str) -> Result<Vec<(u64, Problem)>, Erro
             let text = text(source, MAX_TEXT)?;
             yaml::scan(&text).into_iter().chain(yaml::code_folder(&text)).collect()
         }
+        // TensorFlow reads it like `saved_model.pb`.
+        "pbtxt" if name == "saved_model.pbtxt" => {
+            Vec::from([(0, Problem::Unopened { reason: "a SavedModel as text" })])
+        }
         "cfg" => yaml::callbacks(&text(source, MAX_TEXT)?),
         _ => coded::scan(source, &name)?.map(|problem| (0, problem)).into_iter().collect(),
     })
@@ -82,6 +86,8 @@ mod tests {
             ("a.mlmodel", b"\x08\x01\0_target_: os.x", &[]),
             ("config.cfg", b"@callbacks = \"evil\"", &[setting]),
             ("config.txt", b"@callbacks = \"evil\"", &[]),
+            ("model/saved_model.pbtxt", b"", &["sc-unopened"]),
+            ("config.pbtxt", b"", &[]),
             ("", b"_target_: os.x", &[]),
         ] {
             assert_eq!(codes(name, text), expected, "{name}");
