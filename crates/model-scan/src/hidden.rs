@@ -88,10 +88,13 @@ impl Pass<'_> {
         if depth > self.options.depth || !start.first().is_some_and(|byte| Opcode(*byte).is_known()) {
             return Ok(());
         }
-        let mut report = Report::new(self.options.kept);
-        scan_source(source, Origin::File, self.options, depth, &mut report)?;
+        let (mut options, mut report) = (*self.options, Report::new(self.options.kept));
+        options.limits.opcodes = options.limits.opcodes.saturating_sub(self.report.opcodes);
+        scan_source(source, Origin::File, &options, depth, &mut report)?;
         self.report.opcodes += report.opcodes;
-        if is_program(&report, numbered) {
+        if report.opcodes > options.limits.opcodes {
+            self.add(offset, Opcode(b'.'), Problem::NestedUnread {});
+        } else if is_program(&report, numbered) {
             self.add(offset, Opcode(b'.'), Problem::HiddenPickle { verdict: report.verdict().name() });
         }
         Ok(())

@@ -111,4 +111,12 @@ fn opcodes_are_counted_over_all_members_and_passes() {
     assert!(!limited(&objects(2)) && limited(&objects(3)));
     let again = [b"\x80\x03".as_slice(), &bytes, b"q\x000", &load(b"h\x00").repeat(10), b"N."].concat();
     assert!(!limited(&again));
+    // In bytes that nothing loads.
+    let found = |opcodes: u64| {
+        let mut options = Options::DEFAULT;
+        options.limits.opcodes = opcodes;
+        let report = scan_file([b"\x80\x03".as_slice(), &bytes, b"."].concat().as_slice(), &options);
+        report.expect("a report").verdict()
+    };
+    assert_eq!((found(399), found(400)), (Verdict::Suspicious, Verdict::Safe));
 }

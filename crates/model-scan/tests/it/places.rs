@@ -166,13 +166,15 @@ fn functions_lie_where_their_class_expects_them() {
     check(&object("sklearn.pipeline Pipeline", &[("cv", fold)]), USE);
     let shuffle = &name("sklearn.model_selection._split ShuffleSplit");
     check(&object("sklearn.model_selection._split RepeatedKFold", &[("cv", shuffle)]), USE);
-    let wrapper = |subclass: &str| {
-        let wrapper = object("joblib.numpy_pickle NumpyArrayWrapper", &[("subclass", &name(subclass))]);
+    let wrapper = |key: &str, value: &str| {
+        let wrapper = object("joblib.numpy_pickle NumpyArrayWrapper", &[(key, &name(value))]);
         codes(&opcodes(&(wrapper + ".")), Origin::File).1
     };
     // The description of an array lacks its shape.
-    assert_eq!(wrapper("numpy ndarray"), ["sc-malformed"]);
-    assert_eq!(wrapper("numpy log1p"), ["sc-unexpected-use", "sc-malformed"]);
+    assert_eq!(wrapper("subclass", "numpy ndarray"), ["sc-malformed"]);
+    assert_eq!(wrapper("subclass", "numpy log1p"), ["sc-unexpected-use", "sc-malformed"]);
+    assert_eq!(wrapper("order", "numpy ndarray"), ["sc-unexpected-use", "sc-malformed"]);
+    check(&object("sklearn.pipeline Pipeline", &[("subclass", &name("numpy ndarray"))]), USE);
 }
 
 #[test]

@@ -84,6 +84,9 @@ fn states_are_plain() {
     for class in ["torch.nn.modules.linear Identity", "argparse Namespace", "sklearn.pipeline Pipeline"] {
         let state = |state: &str| format!("{})\u{81}{state}b", name(class));
         check(&state("}"), &[]);
+        for (key, expected) in [("__private", &[][..]), ("end__", &[]), ("__class__", STATE), ("", STATE)] {
+            check(&state(&dict(&[(key, "N")])), expected);
+        }
         for other in [ordered.as_str(), "]", "(}}t", "(N}t", "I1\n"] {
             check(&state(other), STATE);
         }
@@ -152,6 +155,7 @@ fn a_pickle_in_bytes_is_found_wherever_it_lies() {
         b"cos\nfork\n)R.",
         b"cmy.module\nRun\n)R.",
         b"cmy.module\nRunning\n.",
+        b"cmy_module\nRun_it\n)R.",
         b"\x80\x02\x82\x01)R0000000",
     ] {
         assert_eq!(found(bytes), hidden, "{}", bytes.escape_ascii());
@@ -161,6 +165,8 @@ fn a_pickle_in_bytes_is_found_wherever_it_lies() {
         b"\x80\x02}X\x04\0\0\0nameK\x01s.".as_slice(),
         b"cos\nfork\n)R",
         b"config\nname and more text",
+        b"cmy module\nRun\n)R.",
+        b"c\nRunningFast\n)R.",
         b"cmy.module\nRunning\n and more",
         b"\x80\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
         b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
@@ -185,8 +191,13 @@ fn a_pickle_in_bytes_is_found_wherever_it_lies() {
     options.depth = 0;
     let report = scan(stream.as_slice(), Origin::File, &options).expect("a report");
     assert_eq!(report.findings.iter().map(|found| found.problem.code()).collect::<Vec<_>>(), ["sc-nested"]);
-    let code = opcodes("C\u{c}cos\nsystem\n(.");
     options.depth = 1;
+    let report = scan(stream.as_slice(), Origin::File, &options).expect("a report");
+    assert_eq!(
+        report.findings.iter().map(|found| found.problem.code()).collect::<Vec<_>>(),
+        ["sc-hidden-pickle"]
+    );
+    let code = opcodes("C\u{c}cos\nsystem\n(.");
     assert_eq!(scan(code.as_slice(), Origin::File, &options).expect("a report").verdict(), Verdict::Safe);
 }
 
