@@ -29,6 +29,7 @@ pub(crate) enum Verifier {
     P256(p256::VerifyingKey),
 }
 
+#[cfg(feature = "remote")]
 impl Verifier {
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         match self {
