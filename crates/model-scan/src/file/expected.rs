@@ -32,17 +32,18 @@ const EXPECTED: [(&[&str], &[&[&str]]); 10] = [
     (&["keras"], &[&["hdf5", "keras", "zip"]]),
     (&["npy"], &[&["npy", "pickle"]]),
     (&["npz"], &[&["npz", "zip"]]),
-    (&["onnx"], &[&["onnx"]]),
+    (&["onnx"], &[&["onnx", "onnx-ml"]]),
     // Checkpoints of PyTorch under the new name are loaded by its own function, as they are.
     (&["safetensors"], &[PICKLES, &["safetensors", "sealed"]]),
     (&["tflite"], &[&["tflite"]]),
 ];
 
 /// What lies in place of a model that was not downloaded, and other text: nothing loads it.
-const TEXTS: [&str; 10] = [
+const TEXTS: [&str; 11] = [
     "csv",
     "error-reply",
     "git-lfs",
+    "git-lfs-conflict",
     "json",
     "shard-index",
     "text",

@@ -141,6 +141,15 @@ fn bytes_of_arrays_are_read_as_opcodes_too() {
     assert_eq!(codes(&stream(hidden), Origin::File).0, Verdict::Dangerous);
     assert_eq!(codes(&stream(b"\0\x01\x02"), Origin::File), (Verdict::Safe, vec![]));
     assert_eq!(codes(&stream(b"NNNN"), Origin::File), (Verdict::Safe, vec![]));
+    // What is not read for lack of opcodes is not safe, in none of the passes.
+    let mut options = Options::DEFAULT;
+    options.limits.opcodes =
+        scan(stream(b"NNNN").as_slice(), Origin::File, &options).expect("a report").opcodes;
+    for (fewer, verdict) in [(0, Verdict::Safe), (1, Verdict::Malformed)] {
+        options.limits.opcodes -= fewer;
+        let report = scan(stream(b"NNNN").as_slice(), Origin::File, &options).expect("a report");
+        assert_eq!(report.verdict(), verdict, "{fewer}");
+    }
 }
 
 #[test]
