@@ -216,7 +216,7 @@ fn cut(text: &str) -> String {
 }
 
 /// UTF-16 or UTF-32, which Python's reader of JSON accepts.
-fn is_wide(start: &[u8; 4]) -> bool {
+pub(crate) fn is_wide(start: &[u8; 4]) -> bool {
     start.contains(&0) || start.starts_with(b"\xfe\xff") || start.starts_with(b"\xff\xfe")
 }
 

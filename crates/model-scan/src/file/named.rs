@@ -9,7 +9,7 @@ use read_at::ReadAt;
 use super::{coded, prefix};
 use crate::kept::Kept;
 use crate::problem::Problem;
-use crate::{template, yaml};
+use crate::{keras, template, yaml};
 
 /// Longest configuration that is read.
 const MAX_TEXT: u64 = 16 << 20;
@@ -29,6 +29,10 @@ fn problems(source: &dyn ReadAt, name: &str) -> Result<Vec<(u64, Problem)>, Erro
         "jinja" | "jinja2" | "j2" => {
             Vec::from([(0, template::judge(&text(source, template::MAX as u64 + 1)?))])
         }
+        // Readers of JSON and YAML take UTF-16, too.
+        "json" | "yaml" | "yml" if is_wide(source)? => {
+            Vec::from([(0, Problem::Unopened { reason: "a configuration that is not in UTF-8" })])
+        }
         "yaml" | "yml" | "mlmodel" | "cfg" if is_too_long => {
             Vec::from([(0, Problem::Unopened { reason: "a configuration of more than 16 MiB" })])
         }
@@ -44,6 +48,10 @@ fn problems(source: &dyn ReadAt, name: &str) -> Result<Vec<(u64, Problem)>, Erro
         "cfg" => yaml::callbacks(&text(source, MAX_TEXT)?),
         _ => coded::scan(source, &name)?.map(|problem| (0, problem)).into_iter().collect(),
     })
+}
+
+fn is_wide(source: &dyn ReadAt) -> Result<bool, Error> {
+    Ok(prefix(source, &mut [0; 4])?.first_chunk().is_some_and(keras::is_wide))
 }
 
 /// Models of Core ML end so, too; they are no text.
@@ -87,6 +95,10 @@ mod tests {
             ("config.cfg", b"@callbacks = \"evil\"", &[setting]),
             ("config.txt", b"@callbacks = \"evil\"", &[]),
             ("model/saved_model.pbtxt", b"", &["sc-unopened"]),
+            ("a.yaml", b"\xff\xfea\0", &["sc-unopened"]),
+            ("a.json", b"{\0\"\0", &["sc-unopened"]),
+            ("a.json", b"{}", &[]),
+            ("a.bin", b"{\0\"\0", &[]),
             ("config.pbtxt", b"", &[]),
             ("", b"_target_: os.x", &[]),
         ] {
