@@ -7,7 +7,7 @@ use pickle_core::Limits;
 
 use crate::report::Options;
 
-/// What is left of it. Each limit is linear in the length of the file.
+/// The rest of that work. Each limit is linear in the length of the file.
 pub(super) struct Budget {
     /// Bytes of files and members: each is counted where it is scanned.
     pub(super) bytes: u64,

@@ -38,7 +38,7 @@ const EXPECTED: [(&[&str], &[&[&str]]); 10] = [
     (&["tflite"], &[&["tflite"]]),
 ];
 
-/// What lies in place of a model that was not downloaded, and other text: nothing loads it.
+/// Text, also in place of a model that was not downloaded: nothing loads it.
 const TEXTS: [&str; 11] = [
     "csv",
     "error-reply",

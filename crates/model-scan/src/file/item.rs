@@ -142,7 +142,7 @@ impl<'o> Files<'o> {
         Ok(if is_pickle { Format::Pickle } else { Format::Other })
     }
 
-    /// What a file is that is run itself: by its name, or by its first bytes.
+    /// Finds files that are run themselves: by their names, or by their first bytes.
     fn code(&mut self, item: Item<'_>, start: &[u8]) -> Result<(), Error> {
         let named = named::scan(item.source, item.name, self.options.kept)?;
         let is_code = named.iter().any(|(_, problem)| problem.verdict() > Verdict::Safe);

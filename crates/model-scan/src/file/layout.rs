@@ -1,4 +1,4 @@
-//! What kind of archive it is, and what its members are: by the names of all of them.
+//! The kind of an archive and of its members, by the names of all members.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use zip_core::Entry;
 use super::Format;
 use crate::report::Origin;
 
-/// Checkpoints in one archive whose members are told apart. PyTorch writes one; of others, every member is read like a file.
+/// Checkpoints in one archive whose members are distinguished. PyTorch writes one; of others, every member is read like a file.
 const MAX_ROOTS: usize = 16;
 
 /// The layout of a ZIP archive.
@@ -20,7 +20,7 @@ pub(super) struct Layout {
     is_script: bool,
 }
 
-/// What a member is.
+/// Kind of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// `data.pkl` of a checkpoint.
@@ -87,7 +87,7 @@ impl Layout {
         }
     }
 
-    /// The first Python file of a package of PyTorch: its importer runs such files, whatever the pickles are. Programs of TorchScript are not
+    /// The first Python file of a package of PyTorch: its importer runs such files if a pickle of the package names them. Programs of TorchScript are not
     /// Python, unless the importer takes the archive for one of its own.
     pub(super) fn package_code<'e>(&self, entries: &'e [Entry]) -> Option<&'e str> {
         let has = |wanted: &str| {

@@ -30,7 +30,7 @@ impl Files<'_> {
         for entry in archive.entries() {
             let role = layout.role(entry.name());
             if role == Role::Storage && !self.is_array(archive, entry)? {
-                continue; // Elements, whatever they look like.
+                continue; // Elements, which no loader reads as a file.
             }
             let member = join(path, entry.name());
             if !self.budget.take_member() {

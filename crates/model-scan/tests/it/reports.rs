@@ -156,6 +156,8 @@ fn content_of_another_format_than_that_of_the_name_is_suspicious() {
         ("a.npy", "npy"),
         ("a.npz", "npz"),
         ("a.onnx", "onnx"),
+        ("a.onnx", "onnx-ml"),
+        ("a.onnx", "git-lfs-conflict"),
         ("a.pt", "torch"),
         ("a.ckpt", "tf-checkpoint"),
         ("a.joblib", "zlib"),

@@ -156,7 +156,7 @@ fn what_no_archive_of_a_model_has_is_suspicious() {
 
 #[test]
 fn members_are_where_python_sees_them() {
-    // Links, devices and folders have no data, whatever their size says.
+    // Links, devices and folders have no data, regardless of their size.
     for kind in [b'1', b'2', b'3', b'4', b'5', b'6'] {
         let bytes = [header(b"a", kind, b"00000001000", |_| {}), member("b", b'0', PAYLOAD)].concat();
         assert_eq!(judged(&bytes).1, Verdict::Dangerous, "{kind}");

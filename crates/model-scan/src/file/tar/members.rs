@@ -22,7 +22,7 @@ pub(super) struct Member {
     pub(super) name: Vec<u8>,
     /// The byte of its type.
     pub(super) kind: u8,
-    /// Where its data begin, and how many there are in the archive.
+    /// Offset of its data, and how many bytes of them are in the archive.
     pub(super) data: u64,
     pub(super) len: u64,
     pub(super) problems: Vec<Problem>,
@@ -111,7 +111,7 @@ impl<'s> Members<'s> {
             _ => {}
         }
         if matches!(kind, b'1'..=b'6') {
-            len = 0; // Whatever the size says.
+            len = 0; // Regardless of the size.
         }
         let data = self.at;
         let left = self.source.total_len() - data;
