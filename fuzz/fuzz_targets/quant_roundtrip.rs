@@ -152,12 +152,12 @@ fn bound(format: Dtype, is_weighted: bool) -> (f64, f64) {
         Dtype::Bf16 => (2f64.powi(-8), 2f64.powi(-133)),
         Dtype::Q8_0 | Dtype::Q8_1 => (0.0046, 127.0 * half),
         Dtype::Q8_K | Dtype::AprQ8 => (0.004, 2f64.powi(-126)),
-        Dtype::AprQ4 => (0.073, 7.0 * half),
         Dtype::MXFP4 => (0.26, 2f64.powi(-126)),
         Dtype::TQ1_0 | Dtype::TQ2_0 | Dtype::Q2_0 => (0.501, half),
         // Small numbers have no scale, large ones are cut.
         Dtype::NVFP4 => (1.0, 0.0),
         Dtype::Q1_0 => (2.001, half),
+        Dtype::AprQ4 => (0.126, 8.0 * half),
         Dtype::Q4_0 if !is_weighted => (0.126, 8.0 * half),
         Dtype::Q5_0 if !is_weighted => (0.0635, 16.0 * half),
         Dtype::Q4_1 if !is_weighted => (0.069, 16.0 * half),

@@ -69,7 +69,7 @@ fn neighbours(blocks: &mut [u8]) {
 mod tests {
     use super::*;
     use crate::dtype::dtypes;
-    use crate::quantizer::dequantize;
+    use crate::quantizer::{Quantizer, dequantize};
 
     /// Every possible scale, with different codes in each block.
     fn blocks() -> impl Iterator<Item = [u8; BLOCK]> {
@@ -102,6 +102,29 @@ mod tests {
                 assert_eq!(other, block, "{from} to {to}");
             }
         }
+    }
+
+    /// A block of `.apr` files has the error of ggml's, and becomes it.
+    #[test]
+    fn quantized_values_are_the_same_block() {
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let values: [f32; 4096] = core::array::from_fn(|idx| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            // Blocks of zeros, of one sign, with an outlier.
+            match idx / 32 % 4 {
+                0 => 0.0,
+                1 => (state >> 40) as f32 / 1e7,
+                2 if idx % 32 == 5 => -90.0,
+                _ => (state >> 40) as f32 / 1e7 - 0.8,
+            }
+        });
+        let (mut own, mut ggml) = ([0; 128 * BLOCK], [0; 128 * BLOCK]);
+        Quantizer::new(Dtype::AprQ4).unwrap().quantize(&values, 4096, &mut own).unwrap();
+        Quantizer::new(Dtype::Q4_0).unwrap().quantize(&values, 4096, &mut ggml).unwrap();
+        halves_apart(&mut own);
+        assert_eq!(own, ggml);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(crate) fn encode(x: &[f32; 32], importance: Option<Importance<'_, 32>>, out:
 
 /// The value with the largest magnitude gets code 0.
 #[inline(always)]
-fn nearest(x: &[f32; 32]) -> (f32, [u8; 32]) {
+pub(crate) fn nearest(x: &[f32; 32]) -> (f32, [u8; 32]) {
     let scale = signed_largest(x) / -8.0;
     let inverse = inverse(scale);
     // Clamped as in the reference: to a signed byte, then to the largest code.

@@ -49,7 +49,7 @@ const fn codes_of(dtype: Dtype) -> Option<Codes> {
         Dtype::Q1_0 => codes(2, 18, 0x00, 0xff),
         Dtype::MXFP4 => codes(1, 17, 0xff, 0x77),
         Dtype::NVFP4 => codes(4, 36, 0xff, 0x77),
-        Dtype::AprQ4 => codes(2, 18, 0x11, 0xff),
+        Dtype::AprQ4 => codes(2, 18, 0x00, 0xff),
         Dtype::AprQ8 => codes(0, 1, 0x81, 0x7f),
         _ => None,
     }
@@ -116,8 +116,6 @@ mod tests {
                         *byte = (state >> 24) as u8;
                         if matches!(dtype, Dtype::TQ2_0 | Dtype::Q2_0) {
                             *byte &= 0xaa;
-                        } else if dtype == Dtype::AprQ4 {
-                            *byte |= 0x11;
                         } else if *byte == 0x80 {
                             *byte = 0x81;
                         }
