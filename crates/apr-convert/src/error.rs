@@ -76,6 +76,15 @@ located_error::errors! {
         } = "cv-importance-length" (Usage),
             "wrong number of importance weights: expected {expected}, found {found}"
             => MAKE_AGAIN;
+        /// No entry of the file of importance has the name of a tensor that is quantized: it belongs to another model.
+        ImportanceNames {
+            /// A name in the file.
+            entry: Box<str>,
+            /// A tensor that is quantized.
+            tensor: Box<str>,
+        } = "cv-importance-names" (Usage),
+            "no entry applies to a tensor that is quantized: the file has {}, the model {}", Quoted(entry), Quoted(tensor)
+            => MAKE_AGAIN;
         /// The file of importance is cut off, damaged, or none: a count reaches beyond its end, or a weight is negative or not
         /// finite.
         Importance {

@@ -61,12 +61,23 @@ impl Importance {
         self.weights.get(tensor).map(Vec::as_slice)
     }
 
+    /// Names of the tensors.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.weights.keys().map(String::as_str)
+    }
+
     /// How many weights a tensor of this shape takes: columns, for each matrix of a stack.
     #[must_use]
     pub fn expected(shape: &[u64]) -> u64 {
         let mut dims = shape.iter().rev();
         let columns = dims.next().copied().unwrap_or(1);
         columns.saturating_mul(dims.nth(1).copied().unwrap_or(1))
+    }
+
+    /// Whether there are weights for a tensor of this name and shape.
+    #[must_use]
+    pub fn applies_to(&self, tensor: &str, shape: &[u64]) -> bool {
+        self.weights(tensor).is_some_and(|weights| weights.len() as u64 == Self::expected(shape))
     }
 
     /// Number of tensors.

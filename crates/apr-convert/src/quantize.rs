@@ -15,7 +15,8 @@ mod target;
 pub use self::facts::ModelFacts;
 pub use self::kept::Kept;
 pub use self::plan::{
-    Decision, Mixture, Options, OutputTensor, Override, Plan, Requantize, TensorSpec, Totals, writable_dtype,
+    Decision, ImportanceUse, Mixture, Options, OutputTensor, Override, Plan, Requantize, TensorSpec, Totals,
+    writable_dtype,
 };
 pub use self::reason::Reason;
 pub use self::role::Role;

@@ -11,6 +11,8 @@ use crate::error::{Error, ErrorKind};
 const PIECE: u64 = 1 << 16;
 /// Most pieces that are measured: four million elements.
 const MEASURED: u64 = 64;
+/// Most pieces of [`Sample::Few`].
+const FEW: u64 = 4;
 /// Bytes that are copied at once: whole blocks of every format that is repacked.
 const COPY: u64 = 18 << 16;
 /// Row length that pieces have as far as the blocks are concerned: long enough that rows cost nothing, short enough to divide.
@@ -34,6 +36,8 @@ pub enum Sample {
     /// Up to four million elements, in pieces spread over the tensor: looking costs more than quantizing.
     #[default]
     Spread,
+    /// Up to a quarter of a million elements, which shows whether a tensor is lost.
+    Few,
     /// All.
     Whole,
     /// Nothing.
@@ -45,6 +49,7 @@ impl Sample {
     const fn stride(self, n_pieces: u64) -> Option<u64> {
         match self {
             Self::Spread => Some(n_pieces.div_ceil(MEASURED)),
+            Self::Few => Some(n_pieces.div_ceil(FEW)),
             Self::Whole => Some(1),
             Self::Nothing => None,
         }

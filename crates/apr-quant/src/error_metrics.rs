@@ -24,6 +24,8 @@ pub struct ErrorReport {
     pub rmse: f64,
     /// Standard deviation of the originals.
     pub sigma: f64,
+    /// Root of the mean square of the originals.
+    pub rms: f64,
     /// Largest absolute error.
     pub max_error: f64,
     /// Index of its first occurrence over all pieces; `None` without a finite pair.
@@ -51,6 +53,49 @@ impl ErrorReport {
     #[must_use]
     pub fn relative_rmse(&self) -> f64 {
         if self.rmse == 0.0 { 0.0 } else { self.rmse / self.sigma }
+    }
+
+    /// Whether the tensor lost its content: see [`Damage`].
+    ///
+    /// ```
+    /// use apr_quant::{Damage, measure_error};
+    ///
+    /// let values = [1.0, -1.0, 2.0];
+    /// assert_eq!(measure_error(&values, &[0.0; 3])?.damage(), Some(Damage::Zeros));
+    /// assert_eq!(measure_error(&values, &[2.0, -2.0, 1.0])?.damage(), Some(Damage::Error));
+    /// assert_eq!(measure_error(&values, &[1.0, -1.0, 2.5])?.damage(), None);
+    /// # Ok::<(), apr_quant::Error>(())
+    /// ```
+    #[must_use]
+    pub fn damage(&self) -> Option<Damage> {
+        // Of equal values, there is no deviation to compare with.
+        let scale = if self.sigma == 0.0 { self.rms } else { self.sigma };
+        match () {
+            () if self.rms > 0.0 && self.cosine == 0.0 => Some(Damage::Zeros),
+            () if self.rmse > 0.5 * scale => Some(Damage::Error),
+            () => None,
+        }
+    }
+}
+
+/// Loss of the content of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Damage {
+    /// All decoded values are zero, and not all originals were.
+    Zeros,
+    /// The error is more than half of the standard deviation of the originals.
+    Error,
+}
+
+impl Damage {
+    /// Identifier in reports.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Zeros => "zeros",
+            Self::Error => "error",
+        }
     }
 }
 
@@ -198,6 +243,7 @@ impl ErrorMeter {
             count: self.count,
             rmse: sqrt(self.squared_errors / per),
             sigma: sqrt((self.squared_deviations / per - mean * mean).max(0.0)),
+            rms: sqrt(self.squared_originals / per),
             max_error: self.max_error,
             max_error_element: self.max_error_element,
             cosine: match () {

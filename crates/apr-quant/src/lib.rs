@@ -41,10 +41,10 @@ pub use dispatch::SimdLevel;
 pub use dot::{dot, dot_on};
 pub use dtype::{byte_len, dtypes, is_decodable};
 pub use error::{Error, ErrorKind};
-pub use error_metrics::{ErrorMeter, ErrorReport, measure_error};
+pub use error_metrics::{Damage, ErrorMeter, ErrorReport, measure_error};
 #[cfg(feature = "rayon")]
 pub use parallel::{dequantize_parallel, pipelined};
-pub use quantizer::{Quantizer, dequantize, dequantize_on};
+pub use quantizer::{Quantizer, dequantize, dequantize_on, uses_importance};
 pub use repack::{Repack, repack};
 pub use rows::NonFinite;
 pub use tensor_dtype::Dtype;

@@ -77,7 +77,7 @@ impl<'w> Quantizer<'w> {
     pub fn quantize(&self, values: &[f32], row_len: usize, out: &mut [u8]) -> Result<(), Error> {
         self.check(values, row_len, out)?;
         let Self { dtype, importance, non_finite, level } = *self;
-        let importance = importance.filter(|_| codecs::rules_of(dtype).weighed != Weighed::Never);
+        let importance = importance.filter(|_| uses_importance(dtype));
         let rows = Rows { dtype, values, row_len, importance, non_finite };
         with_simd!(level, simd => crate::simd::encode(simd, &rows, out), codecs::encode(Scalar, &rows, out))
     }
@@ -119,6 +119,12 @@ fn check_importance(weights: &[f32], row_len: usize) -> Result<(), Error> {
         Some(column) => Err(ErrorKind::ImportanceValue { column: column as u64 }.into()),
         None => Ok(()),
     }
+}
+
+/// Whether importance weights change what becomes of values in this format. Formats whose reference has no weights ignore them.
+#[must_use]
+pub fn uses_importance(dtype: Dtype) -> bool {
+    codecs::rules_of(dtype).weighed != Weighed::Never
 }
 
 /// Dequantizes blocks into `out`, which must have exactly as many elements.

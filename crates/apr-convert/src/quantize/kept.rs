@@ -10,8 +10,10 @@ use tensor_dtype::Dtype;
 pub enum Kept {
     /// It has one dimension: biases, scales of norms.
     OneDimension,
-    /// Its elements are integers, or of a type that is not decoded.
+    /// Its elements are integers.
     NoFloats,
+    /// Its elements are of a type that is not decoded.
+    NotDecoded,
     /// Its name does not end in `weight`.
     Name,
     /// It is a norm.
@@ -35,7 +37,7 @@ impl Kept {
     pub const fn code(self) -> &'static str {
         match self {
             Self::OneDimension => "kept-1d",
-            Self::NoFloats => "kept-no-floats",
+            Self::NoFloats | Self::NotDecoded => "kept-no-floats",
             Self::Name => "kept-name",
             Self::Norm => "kept-norm",
             Self::Sensitive { .. } => "kept-sensitive",
@@ -51,6 +53,7 @@ impl fmt::Display for Kept {
         match self {
             Self::OneDimension => f.write_str("kept: 1-D"),
             Self::NoFloats => f.write_str("kept: integers"),
+            Self::NotDecoded => f.write_str("kept: its type is not converted"),
             Self::Name => f.write_str("kept: not a weight by its name"),
             Self::Norm => f.write_str("kept: norm"),
             Self::Sensitive { part } => write!(f, "kept: `{part}` is small or sensitive"),
@@ -105,9 +108,10 @@ const SENSITIVE_NAMES: &[&str] = &["position_embd.weight", "token_types.weight"]
 
 /// Why a tensor of this shape and type keeps its type in any model.
 pub(super) fn by_shape(shape: &[u64], dtype: Option<Dtype>) -> Option<Kept> {
-    let floats = dtype.filter(|dtype| !matches!(dtype, Dtype::I8 | Dtype::I16 | Dtype::I32 | Dtype::I64));
-    if floats.is_none() {
-        return Some(Kept::NoFloats);
+    match dtype {
+        None => return Some(Kept::NotDecoded),
+        Some(Dtype::I8 | Dtype::I16 | Dtype::I32 | Dtype::I64) => return Some(Kept::NoFloats),
+        Some(_) => {}
     }
     if shape.contains(&0) {
         return Some(Kept::Empty);
@@ -145,7 +149,7 @@ mod tests {
         assert_eq!(kept(&[64, 1]), None);
         assert_eq!(kept(&[64, 0]), Some(Kept::Empty));
         assert_eq!(by_shape(&[4, 4], Some(Dtype::I32)), Some(Kept::NoFloats));
-        assert_eq!(by_shape(&[4, 4], None), Some(Kept::NoFloats));
+        assert_eq!(by_shape(&[4, 4], None), Some(Kept::NotDecoded));
         assert_eq!(by_shape(&[4, 32], Some(Dtype::Q8_0)), None);
     }
 

@@ -213,6 +213,17 @@ impl Totals {
 pub struct Plan {
     decisions: Vec<Decision>,
     totals: Totals,
+    importance: ImportanceUse,
+}
+
+/// Use of importance weights in a [`Plan`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportanceUse {
+    /// Tensors whose quantization is weighted.
+    pub weighted: u64,
+    /// Tensors, by their index, whose new type uses weights, and for which there are none. Without those for which nothing is measured as
+    /// a rule: token embeddings and the output.
+    pub missing: Vec<usize>,
 }
 
 impl Plan {
@@ -222,7 +233,7 @@ impl Plan {
     ///
     /// [`ErrorKind::NotInFormat`], [`ErrorKind::Requantize`], [`ErrorKind::NeedsImportance`] and
     /// [`ErrorKind::ImportanceLength`] name the tensor, unless the target itself has no place in the file;
-    /// [`ErrorKind::TooLong`] for sizes beyond 64 bits.
+    /// [`ErrorKind::ImportanceNames`] if importance is given and applies to no tensor; [`ErrorKind::TooLong`] for sizes beyond 64 bits.
     pub fn new(tensors: &[TensorSpec<'_>], facts: &ModelFacts, options: &Options<'_>) -> Result<Self, Error> {
         Planner::new(tensors, facts, options)?.plan()
     }
@@ -231,6 +242,12 @@ impl Plan {
     #[must_use]
     pub fn decisions(&self) -> &[Decision] {
         &self.decisions
+    }
+
+    /// Use of the importance weights.
+    #[must_use]
+    pub const fn importance(&self) -> &ImportanceUse {
+        &self.importance
     }
 
     /// The sums.
@@ -302,7 +319,36 @@ impl<'a> Planner<'a> {
             totals.fallbacks += u64::from(matches!(decision.reason, Reason::Fallback { .. }));
             decisions.push(decision);
         }
-        Ok(Plan { decisions, totals })
+        let importance = self.importance_use(&decisions)?;
+        Ok(Plan { decisions, totals, importance })
+    }
+
+    fn importance_use(&self, decisions: &[Decision]) -> Result<ImportanceUse, Error> {
+        let mut found = ImportanceUse::default();
+        let Some(importance) = self.options.importance else { return Ok(found) };
+        let (mut is_matched, mut first) = (false, None);
+        for decision in decisions.iter().filter(|decision| !decision.is_copy()) {
+            let spec = &self.tensors[decision.tensor_idx];
+            let Some(to) = decision.to.filter(|to| to.is_quantized()) else { continue };
+            first.get_or_insert(spec.name);
+            let is_weighted = importance.applies_to(spec.name, spec.shape);
+            is_matched |= is_weighted;
+            if !apr_quant::uses_importance(to) {
+                continue;
+            }
+            if is_weighted {
+                found.weighted += 1;
+            } else if !matches!(Role::of(spec.name), Role::TokenEmbedding | Role::Output) {
+                found.missing.push(decision.tensor_idx);
+            }
+        }
+        match first {
+            Some(tensor) if !is_matched => {
+                let entry = importance.names().next().unwrap_or_default();
+                Err(ErrorKind::ImportanceNames { entry: entry.into(), tensor: tensor.into() }.into())
+            }
+            _ => Ok(found),
+        }
     }
 
     fn decide(&self, tensor_idx: usize, mixer: &mut Mixer<'_>) -> Result<Decision, Error> {
@@ -440,27 +486,32 @@ fn fallback(
     from: Option<Dtype>,
     rules: Rules,
 ) -> Option<Dtype> {
-    use Dtype::{
-        AprQ4, AprQ8, Bf16, F16, IQ4_NL, IQ4_XS, Q2_0, Q2_K, Q3_K, Q4_0, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0,
-        TQ1_0, TQ2_0,
-    };
+    use Dtype::{AprQ4, AprQ8, Bf16, F16, Q4_K, Q6_K};
     let fits = |dtype: Dtype| dtype == AprQ4 || columns.is_multiple_of(dtype.block_len() as u64);
     if fits(wanted) {
         return None;
     }
     let next = match wanted {
-        Q2_0 | Q2_K | Q3_K | TQ1_0 | TQ2_0 => Q4_0,
-        IQ4_XS => IQ4_NL,
         Q4_K if format == TargetFormat::Apr => AprQ4,
         Q6_K if format == TargetFormat::Apr => AprQ8,
-        Q4_K => Q5_0,
-        Q5_K => Q5_1,
-        Q6_K => Q8_0,
-        _ => F16,
+        _ => shorter(wanted).unwrap_or(F16),
     };
     // Sixteen bits that are there already are kept, but where the reference's file is to be met.
     let plain = from.filter(|from| rules == Rules::Generic && *from == Bf16).unwrap_or(F16);
     Some(if fits(next) && next != F16 { next } else { plain })
+}
+
+/// The type with shorter blocks that rows of another length get in ggml's files.
+pub(super) const fn shorter(dtype: Dtype) -> Option<Dtype> {
+    use Dtype::{IQ4_NL, IQ4_XS, Q2_0, Q2_K, Q3_K, Q4_0, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0, TQ1_0, TQ2_0};
+    Some(match dtype {
+        Q2_0 | Q2_K | Q3_K | TQ1_0 | TQ2_0 => Q4_0,
+        IQ4_XS => IQ4_NL,
+        Q4_K => Q5_0,
+        Q5_K => Q5_1,
+        Q6_K => Q8_0,
+        _ => return None,
+    })
 }
 
 fn byte_len(dtype: Dtype, shape: &[u64]) -> Result<u64, Error> {

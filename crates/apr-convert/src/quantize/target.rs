@@ -1,9 +1,11 @@
 //! Targets of quantization, by their usual names (`q4_k_m`).
 
+use alloc::collections::BTreeMap;
 use core::fmt;
 
 use tensor_dtype::Dtype;
 
+use super::plan::shorter;
 use crate::error::{Error, ErrorKind};
 
 /// `general.file_type` of a GGUF file: what most of its tensors are, and by which mixture.
@@ -21,6 +23,76 @@ macro_rules! file_types {
                 &[$((Self::$variant, stringify!($variant), Dtype::$base)),*];
         }
     };
+}
+
+impl FileType {
+    /// The type of a file with these tensors, each with its number of elements: that of the quantized type, or without one the element type, of the most
+    /// elements. Of several mixtures it is the usual one (`_M`), as llama.cpp says of a file without `general.file_type`.
+    ///
+    /// ```
+    /// use apr_convert::quantize::FileType;
+    /// use tensor_dtype::Dtype;
+    ///
+    /// let of = |tensors: &[(Dtype, u64)]| FileType::of(tensors.iter().copied());
+    /// assert_eq!(of(&[(Dtype::F32, 900), (Dtype::Q4_K, 100), (Dtype::Q6_K, 50)]), Some(FileType::Q4_K_M));
+    /// assert_eq!(of(&[(Dtype::F32, 10), (Dtype::Bf16, 100)]), Some(FileType::BF16));
+    /// assert_eq!(of(&[(Dtype::I32, 10)]), None);
+    /// ```
+    #[must_use]
+    pub fn of(tensors: impl IntoIterator<Item = (Dtype, u64)>) -> Option<Self> {
+        let mut counts: BTreeMap<u32, (u64, Dtype)> = BTreeMap::new();
+        for (dtype, count) in tensors {
+            let dtype = in_gguf(dtype);
+            if let Some(file_type) = Self::usual(dtype) {
+                counts.entry(file_type.0).or_insert((0, dtype)).0 += count;
+            }
+        }
+        let is_quantized = counts.values().any(|(_, dtype)| dtype.is_quantized());
+        let counts = counts.into_iter().filter(|(_, (_, dtype))| dtype.is_quantized() == is_quantized);
+        counts.max_by_key(|(_, (count, _))| *count).map(|(id, _)| Self(id))
+    }
+
+    /// Whether a file with tensors of these types can be of this type. Unknown numbers are not judged.
+    #[must_use]
+    pub fn fits(self, dtypes: impl IntoIterator<Item = Dtype>) -> bool {
+        let base = Self::ALL.iter().find(|(known, ..)| *known == self).map(|(.., base)| *base);
+        let Some(base) = base else { return true };
+        let (mut is_there, mut is_quantized) = (false, false);
+        for dtype in dtypes.into_iter().map(in_gguf) {
+            // Rows that are too short for its blocks have the next shorter ones, in `.apr` files of `Q4_K` those of 4 bits, or 16 bits.
+            is_there |= dtype == base || shorter(base) == Some(dtype);
+            is_there |= base == Dtype::Q4_K && dtype == Dtype::Q4_0;
+            is_there |= base.is_quantized() && matches!(dtype, Dtype::F16 | Dtype::Bf16);
+            is_quantized |= dtype.is_quantized();
+        }
+        is_there && (base.is_quantized() || !is_quantized)
+    }
+
+    /// The usual type of a file whose tensors have this type.
+    fn usual(dtype: Dtype) -> Option<Self> {
+        Some(match dtype {
+            Dtype::Q3_K => Self::Q3_K_M,
+            Dtype::Q4_K => Self::Q4_K_M,
+            Dtype::Q5_K => Self::Q5_K_M,
+            Dtype::IQ2_XXS => Self(19),
+            Dtype::IQ2_XS => Self(20),
+            Dtype::IQ3_XXS => Self(23),
+            Dtype::IQ1_S => Self(24),
+            Dtype::IQ3_S => Self(26),
+            Dtype::IQ2_S => Self(29),
+            Dtype::IQ1_M => Self(31),
+            _ => return Self::ALL.iter().find(|(.., base)| *base == dtype).map(|(file_type, ..)| *file_type),
+        })
+    }
+}
+
+/// The type that blocks of `.apr` files become in a GGUF file.
+const fn in_gguf(dtype: Dtype) -> Dtype {
+    match dtype {
+        Dtype::AprQ4 => Dtype::Q4_0,
+        Dtype::AprQ8 => Dtype::Q8_0,
+        dtype => dtype,
+    }
 }
 
 file_types! {
@@ -158,6 +230,22 @@ impl fmt::Display for Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_type_fits_the_tensors_or_not() {
+        use Dtype::{AprQ4, F16, F32, Q4_0, Q4_K, Q6_K};
+        assert!(FileType::Q4_K_S.fits([F32, Q4_K, Q6_K]) && FileType::F16.fits([F32, F16]));
+        assert!(FileType::Q4_K_M.fits([F32, Dtype::Q5_0]) && FileType::Q4_K_M.fits([F32, AprQ4]));
+        assert!(FileType::Q4_0.fits([F32, AprQ4]) && FileType(1024).fits([F32]) && FileType(27).fits([F32]));
+        assert!(
+            !FileType::F32.fits([F32, Q4_0]) && !FileType::Q4_0.fits([F32]) && !FileType::F16.fits([F32])
+        );
+        assert_eq!(FileType::of([(F32, 9), (AprQ4, 1)]), Some(FileType::Q4_0));
+        for (file_type, _, base) in FileType::ALL {
+            let usual = FileType::of([(*base, 1)]).unwrap();
+            assert!(usual.fits([*base]) && file_type.fits([*base]), "{base}");
+        }
+    }
 
     #[test]
     fn every_name_is_found_and_can_be_made() {
