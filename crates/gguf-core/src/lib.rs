@@ -8,6 +8,7 @@
 //! - Writing: [`GgufBuilder`] collects, [`Layout`] fixes every offset, then [`Layout::to_vec`] or
 //!   [`Layout::write_streamed`] puts the bytes in place.
 //! - Changing: [`GgufBuilder::copy_of`] for a copy with other keys, [`Header::patch`] for a value in place.
+//! - Known keys: [`KeyType`] for their types, [`Header::key_problems`] for values that programs refuse.
 //! - Several files: [`SplitPlan`], [`MergePlan`], [`ShardName`].
 //!
 //! # Security
@@ -36,6 +37,7 @@ mod layout;
 #[cfg(feature = "std")]
 mod stream;
 mod patch;
+mod known_keys;
 mod shard;
 
 pub use builder::GgufBuilder;
@@ -43,6 +45,7 @@ pub use cursor::Endian;
 pub use error::{Error, ErrorKind};
 pub use gguf::Gguf;
 pub use header::{Entry, Header, MAGIC, Prefix};
+pub use known_keys::{KeyProblem, KeyType};
 pub use layout::{Layout, Planned};
 pub use located_error::Subject;
 pub use options::{Limits, ReadOptions, Strictness};

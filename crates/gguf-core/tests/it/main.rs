@@ -4,5 +4,6 @@
 
 mod edits;
 mod hostile;
+mod known_keys;
 mod round_trip;
 mod shards;
