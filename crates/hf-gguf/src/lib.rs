@@ -54,6 +54,7 @@ pub use crate::produce::{Flaws, Producer};
 pub use crate::restore::{Part, Restoration, RestoreOptions, restored_architectures};
 pub use crate::split::{SplitLimit, split};
 pub use crate::tensors::input::{Gptq, Input, Packed, Values};
+pub use crate::tensors::leftover::{CodedTensor, coded_tensor, is_small_float};
 pub use crate::tensors::output::{Content, Output, OutputType, ParameterCount, Shift};
 pub use crate::tensors::view::{Axis, View};
 pub use crate::tensors::{PartFormat, Parts, SourceTensor};

@@ -2,7 +2,7 @@
 
 pub(crate) mod build;
 pub(crate) mod input;
-mod leftover;
+pub(crate) mod leftover;
 pub(crate) mod output;
 pub(crate) mod pair;
 pub(crate) mod scales;
