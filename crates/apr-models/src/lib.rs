@@ -165,7 +165,7 @@ pub use crate::scaler::{MinMaxScaler, StandardScaler};
 pub use crate::sparse::{SparseRow, SparseRows};
 pub use crate::split::{folds, held_out};
 pub use crate::svm::{KernelParts, KernelSvmOptions, LinearParts, LinearSvmOptions, Svm, SvmKernel};
-pub use crate::tensors::{MODEL_KEY, Tensors};
+pub use crate::tensors::{MODEL_KEY, TRANSPOSED_KEY, Tensors, transposed};
 pub use crate::terms::{LetterCase, TermCount, TextRules, TokenRule};
 pub use crate::tf_idf::{InverseFrequency, RowNorm, TermFrequency, TfIdf, TfIdfOptions, TfIdfParts};
 pub use crate::tree::TreeNode;

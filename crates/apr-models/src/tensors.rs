@@ -1,6 +1,7 @@
 //! The parameters of a model as named tensors, as in safetensors files.
 
 mod apr;
+mod orientation;
 mod parts;
 
 use alloc::borrow::ToOwned;
@@ -16,6 +17,8 @@ use st_core::{Dtype, Layout, SafeTensors, TensorSpec, TensorView, WriteOptions};
 use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
+
+pub use self::orientation::{TRANSPOSED_KEY, transposed};
 
 /// Key of the metadata entry that names the model in a file, for example `Ridge`.
 pub const MODEL_KEY: &str = "apr.model";
@@ -496,7 +499,9 @@ impl Tensors {
         }
         // A header has each key once.
         metadata.sort_unstable();
-        Ok(Self { tensors, metadata })
+        let mut tensors = Self { tensors, metadata };
+        tensors.orient()?;
+        Ok(tensors)
     }
 
     fn stored(&self, name: &str) -> Result<&Stored, Error> {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use apr_container::v2;
 use st_core::Dtype;
 
-use super::{MODEL_KEY, Tensors};
+use super::{MODEL_KEY, TRANSPOSED_KEY, Tensors};
 use crate::checks;
 use crate::error::{Error, ErrorKind};
 
@@ -22,9 +22,12 @@ impl Tensors {
         let container = v2::Container::from_bytes(file)?;
         let mut tensors = Self::new();
         container.tensors()?.try_for_each(|view| tensors.push_stored(&view))?;
-        if let Some(name) = container.metadata().other.get(MODEL_KEY).and_then(v2::Json::as_str) {
-            tensors.set_metadata(MODEL_KEY, &name);
+        for key in [MODEL_KEY, TRANSPOSED_KEY] {
+            if let Some(text) = container.metadata().other.get(key).and_then(v2::Json::as_str) {
+                tensors.set_metadata(key, &text);
+            }
         }
+        tensors.orient()?;
         Ok(tensors)
     }
 
