@@ -12,6 +12,8 @@
 
 #[cfg(feature = "gguf")]
 mod gguf;
+#[cfg(feature = "gguf")]
+mod typed_value;
 
 use alloc::borrow::ToOwned as _;
 use alloc::collections::BTreeMap;
@@ -20,14 +22,17 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use apr_container::{Metadata, ModelInfo, Value, v2};
-use apr_models::MODEL_KEY;
+use apr_models::{MODEL_KEY, TRANSPOSED_KEY};
 use json_scan::{Escape, JsonStr};
 use read_at::ReadAt;
 
 #[cfg(feature = "gguf")]
 pub use self::gguf::{
-    ARCHITECTURE, OF_GGUF, UNKNOWN_ARCHITECTURE, of_header, remove, set_dequantized, to_gguf, values,
+    ARCHITECTURE, FILE_TYPE, OF_GGUF, UNKNOWN_ARCHITECTURE, file_type, of_header, remove, set_dequantized,
+    set_file_type, to_gguf, values,
 };
+#[cfg(feature = "gguf")]
+pub use self::typed_value::{TypedValue, check_untyped};
 use crate::apr_v1::AprV1;
 use crate::error::{Error, ErrorKind};
 use crate::json;
@@ -97,7 +102,7 @@ impl<R: ReadAt> ModelFile<R> {
     pub fn as_apr_v1_metadata(&self) -> Result<Metadata, Error> {
         match self.contents() {
             Contents::AprV1(file) => Ok(file.info().metadata.clone()),
-            _ => to_apr_v1(&self.entries()?.entries, |key| key == MODEL_KEY).map(|(metadata, _)| metadata),
+            _ => to_apr_v1(&self.entries()?.entries, is_of_tensors).map(|(metadata, _)| metadata),
         }
     }
 }
@@ -223,6 +228,12 @@ fn of_foreign(model: &foreign_tensors::Model) -> Entries {
 fn object<T: core::fmt::Display>(members: &BTreeMap<String, T>) -> String {
     let members = members.iter().map(|(key, value)| format!("{}:{value}", JsonStr(key, Escape::Minimal)));
     format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+}
+
+/// Whether a key says something about the tensors of a model, which a model of `.apr` version 1 has no use for.
+#[must_use]
+pub fn is_of_tensors(key: &str) -> bool {
+    [MODEL_KEY, TRANSPOSED_KEY].contains(&key)
 }
 
 /// An entry that is not what this module writes.

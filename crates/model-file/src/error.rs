@@ -119,7 +119,18 @@ located_error::errors! {
             value: String,
         } = "mo-entry-type" (Usage) if "tensor-models",
             "{}: expected {}, found {}", Quoted(key), Visible(expected), Quoted(value)
-            => "set the entry to JSON of that type, or remove it first to make it a string";
+            => "set the entry to JSON of that type, or give another type before the value, as in str:VALUE";
+        /// A new GGUF key of unknown type would become a string, and its value looks like a number, a truth value or an array.
+        EntryWithoutType {
+            /// The key.
+            key: String,
+            /// The value.
+            value: String,
+            /// A type that it could have.
+            kind: String,
+        } = "mo-entry-untyped" (Usage) if "tensor-models",
+            "{} is not a known key, and {} may be a {} or a string", Quoted(key), Quoted(value), Visible(kind)
+            => "put the type before the value, as in u32:7, f32:0.5, bool:true, i32[]:[1,2] or str:7";
         /// No tensor has this name.
         TensorNotFound = "mo-no-tensor" (Usage),
             "tensor not found"

@@ -8,11 +8,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use apr_container::{Metadata, Value};
-#[cfg(feature = "tensor-models")]
-use apr_models::Tensors;
 use apr_models::{AnyModel, CLASSES_KEY, FEATURES_KEY, Label, MODEL_KEY, Model as _, TARGET_KEY};
 #[cfg(feature = "categories")]
 use apr_models::{CATEGORIES_KEY, UNKNOWN_CATEGORY_KEY};
+#[cfg(feature = "tensor-models")]
+use apr_models::{TRANSPOSED_KEY, Tensors};
 use read_at::ReadAt;
 
 #[cfg(feature = "categories")]
@@ -161,12 +161,20 @@ impl<R: ReadAt> ModelFile<R> {
         }
         let mut read = Tensors::new();
         for tensor in tensors {
+            // Blocks of a model that names none are those of a language model.
+            if name.is_none() && tensor.dtype().element().is_none() {
+                return Err(ErrorKind::NoModel.into());
+            }
             #[cfg(feature = "quantize")]
             let tensor = if name.is_some() { tensor.widened()? } else { tensor };
             push(&mut read, tensor.name(), tensor)?;
         }
         if let Some(name) = &name {
             read.set_metadata(MODEL_KEY, name);
+            if let Some(names) = self.text(TRANSPOSED_KEY) {
+                read.set_metadata(TRANSPOSED_KEY, &names);
+                read.orient()?;
+            }
         }
         let model = AnyModel::from_tensors(&read).map_err(|error| match error.code() {
             // No name promised a model.
@@ -208,7 +216,7 @@ fn strings(array: &str) -> Option<Vec<String>> {
     names.into_iter().map(|name| json_scan::unescape(name).map(Cow::into_owned)).collect()
 }
 
-/// Reads tensors, for the model of this name.
+/// Reads tensors, for the model of this name, of which those of the list are stored transposed ([`TRANSPOSED_KEY`]).
 ///
 /// # Errors
 ///
@@ -217,6 +225,7 @@ fn strings(array: &str) -> Option<Vec<String>> {
 pub fn gather<'n>(
     tensors: impl IntoIterator<Item = (&'n str, Tensor<'n>)>,
     model: Option<&str>,
+    transposed: Option<&str>,
 ) -> Result<Tensors, Error> {
     let mut all = Tensors::new();
     for (name, tensor) in tensors {
@@ -224,6 +233,10 @@ pub fn gather<'n>(
     }
     if let Some(model) = model {
         all.set_metadata(MODEL_KEY, model);
+    }
+    if let Some(names) = transposed {
+        all.set_metadata(TRANSPOSED_KEY, names);
+        all.orient()?;
     }
     Ok(all)
 }

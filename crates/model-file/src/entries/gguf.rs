@@ -9,7 +9,7 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
-use gguf_core::{Array, GgufBuilder, Header, Number, Text, Value};
+use gguf_core::{Array, GgufBuilder, Header, KeyType, Number, Text, Value};
 use json_scan::{Escape, JsonStr};
 
 use super::{Entries, Exported, invalid};
@@ -22,13 +22,11 @@ pub const OF_GGUF: &str = "gguf.metadata";
 pub const ARCHITECTURE: &str = "general.architecture";
 /// Its value where the architecture is not known.
 pub const UNKNOWN_ARCHITECTURE: &str = "unknown";
-/// The key that whose value is always a number.
-const ALIGNMENT: &str = "general.alignment";
 
 /// The key that says how quantized tensors are stored.
 const QUANTIZATION_VERSION: &str = "general.quantization_version";
 /// The key that says which type most tensors have.
-const FILE_TYPE: &str = "general.file_type";
+pub const FILE_TYPE: &str = "general.file_type";
 
 /// A row of the list: JSON values.
 type Row<'a> = Vec<&'a str>;
@@ -196,7 +194,7 @@ fn push_value(out: &mut String, value: &Value<'_>) {
 /// Removes a key from the list; returns whether it was there.
 pub fn remove(entries: &mut Entries, key: &str) -> bool {
     let Some(Ok(all)) = entries.get(OF_GGUF).map(|text| rows(text)) else { return false };
-    let is_kept = |row: &&Row<'_>| row.first().copied().and_then(string).as_deref() != Some(key);
+    let is_kept = |row: &&Row<'_>| !is_of(row, key);
     let kept: Vec<String> = all.iter().filter(is_kept).map(|row| format!("[{}]", row.join(","))).collect();
     let was_there = kept.len() < all.len();
     let text = format!("[{}]", kept.join(","));
@@ -207,24 +205,47 @@ pub fn remove(entries: &mut Entries, key: &str) -> bool {
 /// Changes the keys to those of a model whose tensors are no longer quantized.
 pub fn set_dequantized(entries: &mut Entries, to: st_core::Dtype) {
     remove(entries, QUANTIZATION_VERSION);
-    if remove(entries, FILE_TYPE) {
-        // Numbers of llama.cpp, which differ from those of tensor types.
-        let number = if to == st_core::Dtype::F16 { "1" } else { "0" };
-        let row = format!("[{},\"u32\",{number}]", quoted(FILE_TYPE));
-        if let Some(list) = entries.get_mut(OF_GGUF)
-            && let Some(rest) = list.strip_suffix(']')
-        {
-            let comma = if rest.ends_with('[') { "" } else { "," };
-            *list = format!("{rest}{comma}{row}]");
-        }
-    }
+    // Numbers of llama.cpp, which differ from those of tensor types.
+    set_file_type(entries, if to == st_core::Dtype::F16 { 1 } else { 0 });
+}
+
+/// The number of `general.file_type` in the list.
+#[must_use]
+pub fn file_type(entries: &Entries) -> Option<u32> {
+    let rows = rows(entries.get(OF_GGUF)?).ok()?;
+    let row = rows.iter().find(|row| is_of(row, FILE_TYPE))?;
+    row.get(2)?.trim().parse().ok()
+}
+
+/// Changes `general.file_type` where the list has it.
+pub fn set_file_type(entries: &mut Entries, file_type: u32) {
+    let Some(Ok(all)) = entries.get(OF_GGUF).map(|text| rows(text)) else { return };
+    let new = |row: &Row<'_>| match is_of(row, FILE_TYPE) {
+        true => format!("[{},\"u32\",{file_type}]", quoted(FILE_TYPE)),
+        false => format!("[{}]", row.join(",")),
+    };
+    let list = format!("[{}]", all.iter().map(new).collect::<Vec<_>>().join(","));
+    entries.insert(OF_GGUF.to_owned(), list);
+}
+
+/// The type of a key in the list.
+pub(super) fn key_kind(entries: &Entries, key: &str) -> Option<String> {
+    let rows = rows(entries.get(OF_GGUF)?).ok()?;
+    let row = rows.iter().find(|row| is_of(row, key))?;
+    row.get(1).copied().and_then(string).map(Cow::into_owned)
+}
+
+/// Whether a row is that of a key.
+fn is_of(row: &Row<'_>, key: &str) -> bool {
+    row.first().copied().and_then(string).as_deref() == Some(key)
 }
 
 fn rows(text: &str) -> Result<Vec<Row<'_>>, json_scan::Error> {
     json::items(text)?.into_iter().map(json::items).collect()
 }
 
-/// Writes entries as keys: those of the list in its order and with its types, then the others as strings. Required keys are added.
+/// Writes entries as keys: those of the list in its order and with its types, then the others in the types of [`KeyType`], or as strings
+/// if they are not known. Required keys are added.
 ///
 /// # Errors
 ///
@@ -266,13 +287,20 @@ pub fn to_gguf(entries: &Entries, is_quantized: bool, builder: &mut GgufBuilder)
         builder.set(QUANTIZATION_VERSION, 2_u32)?;
     }
     for (key, text) in others {
-        set_text(builder, key, if key == ALIGNMENT { "u32" } else { "string" }, text)?;
+        let kind = KeyType::of(key).map_or_else(
+            || "string".to_owned(),
+            |known| match known {
+                KeyType::Array(element) => format!("{element}[]"),
+                known => known.value_type().to_string(),
+            },
+        );
+        set_text(builder, key, &kind, text)?;
     }
     Ok(())
 }
 
 /// Sets a key to the value of a text, in its type.
-fn set_text(builder: &mut GgufBuilder, key: &str, kind: &str, text: &str) -> Result<(), Error> {
+pub(super) fn set_text(builder: &mut GgufBuilder, key: &str, kind: &str, text: &str) -> Result<(), Error> {
     if kind == "string" {
         return Ok(builder.set(key, text)?);
     }
@@ -352,6 +380,7 @@ impl Target<'_> {
 mod tests {
     use gguf_core::Gguf;
 
+    use super::super::{TypedValue, check_untyped};
     use super::*;
 
     fn builder() -> GgufBuilder {
@@ -394,7 +423,10 @@ mod tests {
         let mut entries = entries_of(&builder().layout().unwrap().to_vec(&[]).unwrap());
         entries.insert("demo.count".to_owned(), "7".to_owned());
         entries.insert("new".to_owned(), "text".to_owned());
-        entries.insert(ALIGNMENT.to_owned(), "64".to_owned());
+        entries.insert("general.alignment".to_owned(), "64".to_owned());
+        entries.insert("tokenizer.ggml.add_bos_token".to_owned(), "false".to_owned());
+        entries.insert("demo.pooling_type".to_owned(), "3".to_owned());
+        entries.insert("tokenizer.ggml.token_type".to_owned(), "[1,-1]".to_owned());
         entries.remove("demo.name");
         assert!(remove(&mut entries, "demo.rate") && !remove(&mut entries, "none"));
         let mut again = GgufBuilder::new();
@@ -404,12 +436,90 @@ mod tests {
         assert_eq!(gguf.get("demo.count"), Some(Value::U32(7)));
         assert_eq!(gguf.get("new").and_then(|value| value.as_str()), Some("text"));
         assert_eq!(gguf.alignment(), 64);
+        assert_eq!(gguf.get("tokenizer.ggml.add_bos_token"), Some(Value::Bool(false)));
+        assert_eq!(gguf.get("demo.pooling_type"), Some(Value::U32(3)));
+        let token_types = gguf.get("tokenizer.ggml.token_type").and_then(|value| value.as_array()).unwrap();
+        assert!(token_types.iter().eq([Value::I32(1), Value::I32(-1)]));
         assert!(gguf.get("demo.name").is_none() && gguf.get("demo.rate").is_none());
         for wrong in ["-1", "x", "4294967296", "1.5", "[1]"] {
             entries.insert("demo.count".to_owned(), wrong.to_owned());
             let error = to_gguf(&entries, false, &mut GgufBuilder::new()).unwrap_err();
             assert_eq!(error.code(), "mo-entry-type");
         }
+    }
+
+    #[test]
+    fn values_have_the_type_that_is_given() {
+        let mut builder = builder();
+        for (key, text) in [
+            ("demo.count", "i64:-7"),
+            ("demo.name", "str:u32:7"),
+            ("demo.rate", "FLOAT64:0.5"),
+            ("demo.words", "str[]:[\"a\"]"),
+            ("demo.pooling_type", "int:2"),
+            ("demo.new", "int:2"),
+            ("new.flag", "bool:true"),
+        ] {
+            TypedValue::parse(key, text).unwrap().set(&mut builder, key).unwrap();
+        }
+        let file = builder.layout().unwrap().to_vec(&[]).unwrap();
+        let gguf = Gguf::from_bytes(&file).unwrap();
+        assert_eq!(gguf.entries()[1].key().to_str(), Ok("demo.count"));
+        assert_eq!(gguf.get("demo.count"), Some(Value::I64(-7)));
+        assert_eq!(gguf.get("demo.name").and_then(|value| value.as_str()), Some("u32:7"));
+        assert_eq!(gguf.get("demo.rate"), Some(Value::F64(0.5)));
+        assert_eq!(gguf.get("demo.words").and_then(|value| Some(value.as_array()?.len())), Some(1));
+        assert_eq!(gguf.get("demo.pooling_type"), Some(Value::U32(2)));
+        assert_eq!(gguf.get("demo.new"), Some(Value::I64(2)));
+        assert_eq!(gguf.get("new.flag"), Some(Value::Bool(true)));
+        for (text, is_typed) in
+            [("u33:1", false), ("http://x", false), ("1", false), ("u8:300", true), ("bool:1", true)]
+        {
+            match TypedValue::parse("k", text) {
+                None => assert!(!is_typed, "{text}"),
+                Some(value) => {
+                    let error = value.set(&mut GgufBuilder::new(), "k").unwrap_err();
+                    assert!(is_typed && error.code() == "mo-entry-type", "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_new_key_is_a_string_only_if_it_can_be_nothing_else() {
+        let entries = entries_of(&builder().layout().unwrap().to_vec(&[]).unwrap());
+        let check = |key: &str, text: &str| check_untyped(Some(&entries), key, text);
+        for (key, text) in [
+            ("note", "text"),
+            ("note", "{{ messages }}"),
+            ("note", "{\"a\": 1}"),
+            ("note", ""),
+            ("demo.count", "7"),
+            ("demo.name", "7"),
+            ("general.name", "7"),
+        ] {
+            check(key, text).unwrap();
+        }
+        for text in ["7", "-1", "0.5", "true", "False", "[1, 2]", "[]", " 3 "] {
+            let error = check("note", text).unwrap_err();
+            assert_eq!(error.code(), "mo-entry-untyped", "{text}");
+        }
+    }
+
+    #[test]
+    fn the_file_type_is_changed_where_it_is() {
+        let mut builder = GgufBuilder::new();
+        builder.set(ARCHITECTURE, "demo").unwrap();
+        builder.set(FILE_TYPE, 0_u32).unwrap();
+        builder.set("demo.count", 3_u32).unwrap();
+        let mut entries = entries_of(&builder.layout().unwrap().to_vec(&[]).unwrap());
+        assert_eq!(file_type(&entries), Some(0));
+        set_file_type(&mut entries, 2);
+        let mut again = GgufBuilder::new();
+        to_gguf(&entries, false, &mut again).unwrap();
+        builder.set(FILE_TYPE, 2_u32).unwrap();
+        assert_eq!(again, builder);
+        assert_eq!(file_type(&Entries::new()), None);
     }
 
     #[test]

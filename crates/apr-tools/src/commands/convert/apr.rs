@@ -4,7 +4,7 @@ use std::io::Write;
 
 use apr_container::v2::{self, TensorSpec};
 use apr_container::{Compression, ErrorKind, PayloadLayout, SaveOptions, to_vec};
-use apr_models::{AnyModel, MODEL_KEY, Model as _};
+use apr_models::{AnyModel, MODEL_KEY, Model as _, TRANSPOSED_KEY};
 
 use model_file::entries::{self, Entries};
 use model_file::gather;
@@ -176,7 +176,8 @@ pub(super) fn content<'n, 'm: 'n>(
     });
     let tensors = tensors.collect::<Result<Vec<_>, Failure>>()?;
     let tensors = tensors.iter().map(|(name, tensor)| (*name, **tensor));
-    let gathered = gather(tensors, entries.get(MODEL_KEY).map(String::as_str));
+    let entry = |key: &str| entries.get(key).map(String::as_str);
+    let gathered = gather(tensors, entry(MODEL_KEY), entry(TRANSPOSED_KEY));
     let made = gathered.map_err(Failure::from).and_then(|gathered| {
         let made = AnyModel::from_tensors(&gathered)?;
         let lost = lost::in_model(&gathered, &made)?;
@@ -215,7 +216,7 @@ pub(super) fn write_model(
     console: &mut Console,
 ) -> Result<(), Failure> {
     check_readers(content, target.layout)?;
-    let (metadata, quality) = entries::to_apr_v1(entries, |key| key == MODEL_KEY)?;
+    let (metadata, quality) = entries::to_apr_v1(entries, entries::is_of_tensors)?;
     let (mut model_type, mut compression, mut layout) = (
         content.model_type(),
         Compression::default(),
