@@ -56,6 +56,8 @@ def convert(
     `src` is a file of any format that `apr.open` reads: PyTorch, NumPy, ONNX, HDF5, Keras, TensorFlow, Flax, Paddle, GGUF, `.apr`,
     safetensors. Of a tensor with several names one copy is written, and the metadata have each other name with the one kept.
 
+    Values of `set` are texts; of GGUF they may begin with their type (`{"my.count": "u32:7"}`), and "@FILE" is the text of a file.
+
     A folder with a language model of Hugging Face, config.json beside its tensors, becomes a GGUF file that programs for language
     models load, with tokenizer and parameters, unless `tensors_only`; so does a repository, "hf://ORG/NAME[@REVISION]". Of a URL, the
     ranges that are needed are read, and nothing but `dst` is written.

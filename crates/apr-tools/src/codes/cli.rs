@@ -47,6 +47,11 @@ codes! {
          already. A copy would be larger or the same, and it is not written."
         => "keep the file as it is, or choose another --type; `apr tensors FILE` shows shapes and types, docs/quantize.md says what is \
          quantized";
+    CODE_CODED = "cli-already-quantized" (Usage),
+        "The tensors are codes and scales of another quantization (FP8, GPTQ, AWQ, bitsandbytes, MLX, ...), and not numbers: a code or a scale \
+         that is quantized again makes a model that is silently wrong."
+        => "of the folder of a language model, `apr convert FOLDER OUT.gguf --type TYPE` decodes FP8, GPTQ, compressed-tensors and MXFP4; else quantize the \
+            model as it was before, its 16-bit or 32-bit file";
     CODE_UNKNOWN_CODE = "cli-unknown-code" (Usage),
         "`apr explain` knows the codes that error messages show in brackets, and this is none of them."
         => "list all codes with `apr explain`";

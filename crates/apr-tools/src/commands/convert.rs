@@ -11,9 +11,10 @@ mod target;
 use alloc::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use apr_convert::quantize::FileType;
 use clap::value_parser;
 use foreign_format::Format as Foreign;
-use model_file::entries::{self, Entries};
+use model_file::entries::{self, Entries, TypedValue};
 use st_core::{Dtype, WriteOptions};
 
 pub(crate) use self::blocks::Blocks;
@@ -28,12 +29,15 @@ use crate::error::{
     CODE_INTERNAL, CODE_NO_TENSORS, CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure,
 };
 use crate::foreign;
-use crate::input::{Contents, Copies, Format, Model, Rules, Source};
+use crate::input::{Contents, Copies, Format, Model, Rules, Source, Tensor};
 use crate::output::ending::Ending;
 use crate::output::rewrite::{self, Job, Plan};
 use crate::output::{Destination, Output};
 use crate::terminal::Console;
 use crate::terminal::escape;
+
+/// Most bytes of a value that is read from a file.
+const MAX_VALUE: u64 = 64 << 20;
 
 const AFTER_HELP: &str = "Tensors are copied byte for byte, one chunk at a time, whatever their size. The output is complete or \
     not there. Patterns of --select and --exclude see the old names, and the first --rename that fits \
@@ -86,7 +90,7 @@ pub(crate) struct Args {
     /// Rename tensors; `*` in TO is what `*` in FROM stood for (repeatable).
     #[arg(long, value_name = "FROM=TO")]
     rename: Vec<String>,
-    /// Set an entry of the metadata (repeatable).
+    /// Set an entry of the metadata (repeatable). `@FILE` is the text of a file; of GGUF, VALUE may be `TYPE:VALUE`.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Remove an entry of the metadata (repeatable).
@@ -118,7 +122,15 @@ pub(crate) struct Args {
 pub(crate) struct MetadataEdit {
     base: Base,
     unset: Vec<String>,
-    set: Vec<(String, String)>,
+    set: Vec<Setting>,
+}
+
+/// A value of `--set`.
+struct Setting {
+    key: String,
+    text: String,
+    /// Whether the text is that of a file, which is never taken for one with a type.
+    is_file: bool,
 }
 
 #[derive(Default)]
@@ -168,11 +180,6 @@ impl Args {
 
 impl MetadataEdit {
     fn new(args: &Args) -> Result<Self, Failure> {
-        let pair = |text: &String| match text.split_once('=') {
-            Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
-            None => Err(Failure::new(CODE_USAGE, format!("`--set {text}` has no `=`"))
-                .help("write --set KEY=VALUE, for example --set licence=MIT")),
-        };
         let base = match &args.metadata_from {
             Some(path) => Base::File(path.clone()),
             None if args.no_metadata => Base::Nothing,
@@ -181,8 +188,41 @@ impl MetadataEdit {
         Ok(Self {
             base,
             unset: args.unset.clone(),
-            set: args.set.iter().map(pair).collect::<Result<_, _>>()?,
+            set: args.set.iter().map(|text| Setting::parse(text)).collect::<Result<_, _>>()?,
         })
+    }
+}
+
+impl Setting {
+    /// Reads `KEY=VALUE`, `KEY=@FILE`, or `KEY=@@VALUE` for a value that begins with `@`.
+    ///
+    /// # Errors
+    ///
+    /// If there is no `=`, or the file cannot be read or is not a text.
+    fn parse(text: &str) -> Result<Self, Failure> {
+        let Some((key, value)) = text.split_once('=') else {
+            return Err(Failure::new(CODE_USAGE, format!("`--set {text}` has no `=`"))
+                .help("write --set KEY=VALUE, for example --set licence=MIT"));
+        };
+        let key = key.to_owned();
+        match value.strip_prefix('@') {
+            None => Ok(Self { key, text: value.to_owned(), is_file: false }),
+            Some(rest) if rest.starts_with('@') => Ok(Self { key, text: rest.to_owned(), is_file: true }),
+            Some(path) => {
+                let path = Path::new(path);
+                let read = durable_file::read(path, MAX_VALUE).map_err(Failure::from);
+                let bytes = read.map_err(|failure| {
+                    failure.help(
+                        "`--set KEY=@FILE` reads a file; a value that begins with @ is written KEY=@@VALUE",
+                    )
+                })?;
+                let text = String::from_utf8(bytes).map_err(|_| {
+                    Failure::new(CODE_USAGE, "the value of --set is a text, and this file is not UTF-8")
+                        .in_file(path)
+                })?;
+                Ok(Self { key, text, is_file: true })
+            }
+        }
     }
 }
 
@@ -324,8 +364,9 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
     if !renames.is_empty() && n_renamed == 0 {
         console.remark("no tensor has a name that --rename applies to");
     }
-    let Edited { mut metadata, mut lost } =
-        request.metadata.apply(&model, &copies, &renames, &rules, console)?;
+    let edit = &request.metadata;
+    let Edited { mut metadata, mut lost, typed } =
+        edit.apply(&model, &copies, &renames, &rules, target.writes_gguf(&model), console)?;
     if let Some(entries) = metadata.as_mut().filter(|_| table.is_some()) {
         // A single tensor of values is not the model that stores such a list.
         entries.remove(apr_models::MODEL_KEY);
@@ -353,6 +394,10 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
     let changed = blocks::fit(&mut selected, format, blocks).map_err(|failure| failure.in_file(input))?;
     if format == Format::SafeTensors && !changed.is_empty() {
         metadata.iter_mut().for_each(|entries| entries::set_dequantized(entries, Dtype::F32));
+    }
+    // A GGUF file knows its mixture, which the types of tensors do not show.
+    if let Some(entries) = metadata.as_mut().filter(|_| model.format() != Format::Gguf) {
+        correct_file_type(entries, &selected);
     }
     lost.extend(changed);
     let is_whole = n_renamed == 0 && is_all;
@@ -387,7 +432,7 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
             apr::write_tensors(tensors(), options, &job, console).map_err(at_input)?;
         }
         Format::Gguf => {
-            gguf::write_tensors(tensors(), &entries(), layout.order, &job, console)
+            gguf::write_tensors(tensors(), &entries(), &typed, layout.order, &job, console)
                 .map_err(of_names)
                 .map_err(at_input)?;
         }
@@ -418,6 +463,17 @@ fn no_tensors(model: &Model) -> Failure {
     }
 }
 
+/// Changes `general.file_type` where the types of the tensors contradict it.
+fn correct_file_type(entries: &mut Entries, tensors: &[Tensor<'_>]) {
+    let dtypes = || tensors.iter().filter_map(|tensor| Some((tensor.dtype().known()?, tensor.elements())));
+    let Some(declared) = entries::file_type(entries) else { return };
+    if !FileType(declared).fits(dtypes().map(|(dtype, _)| dtype))
+        && let Some(file_type) = FileType::of(dtypes())
+    {
+        entries::set_file_type(entries, file_type.0);
+    }
+}
+
 /// The input has no name twice, so a name that is there twice was given by a rule.
 fn of_names(failure: Failure) -> Failure {
     if !["st-duplicate-tensor", "ac-v2-duplicate-tensor", "gg-name-duplicate"].contains(&failure.code()) {
@@ -440,6 +496,8 @@ fn renamed(name: &str, rules: &[Rename]) -> String {
 struct Edited {
     metadata: Option<Entries>,
     lost: Vec<String>,
+    /// Keys of a GGUF file that were set with their type.
+    typed: Vec<(String, TypedValue)>,
 }
 
 impl MetadataEdit {
@@ -454,6 +512,7 @@ impl MetadataEdit {
         copies: &Copies<'_>,
         renames: &[Rename],
         rules: &Rules,
+        is_gguf: bool,
         console: &Console,
     ) -> Result<Edited, Failure> {
         let of = |model: &Model| match model.format() {
@@ -482,9 +541,17 @@ impl MetadataEdit {
                 console.remark(format_args!("the metadata has no key `{}`", escape::cut(key, 60)));
             }
         }
-        if !self.set.is_empty() {
-            metadata.get_or_insert_default().extend(self.set.iter().cloned());
+        let mut typed = Vec::new();
+        for Setting { key, text, is_file } in &self.set {
+            if is_gguf && !is_file {
+                if let Some(value) = TypedValue::parse(key, text) {
+                    typed.push((key.clone(), value));
+                    continue;
+                }
+                entries::check_untyped(metadata.as_ref(), key, text).map_err(Failure::from)?;
+            }
+            metadata.get_or_insert_default().insert(key.clone(), text.clone());
         }
-        Ok(Edited { metadata, lost })
+        Ok(Edited { metadata, lost, typed })
     }
 }

@@ -1,7 +1,9 @@
 //! `apr quantize`: writes a model with fewer bits per value.
 
+mod checkpoint;
 mod file;
 pub(crate) mod keys;
+mod orientation;
 mod report;
 mod work;
 
@@ -10,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use apr_convert::quantize::{
-    Mixture, ModelFacts, Options, OutputTensor, Override, Plan, Reason, Requantize, Target, TensorSpec,
-    writable_dtype,
+    ImportanceUse, Mixture, ModelFacts, Options, OutputTensor, Override, Plan, Reason, Requantize, Target,
+    TensorSpec, writable_dtype,
 };
 use apr_convert::{Importance, TargetFormat};
 use apr_models::Tensors;
@@ -22,6 +24,7 @@ use model_file::entries::ARCHITECTURE;
 use self::file::NewFile;
 use self::keys::Record;
 use self::report::Report;
+pub(crate) use self::report::{DamagedTensor, warn_of_damage};
 use self::work::Work;
 use crate::architecture::{note_on_architecture, note_on_header, note_on_names};
 use crate::args::glob::Selection;
@@ -178,6 +181,11 @@ impl Wanted {
         })
     }
 
+    /// Whether the output is a GGUF file regardless of the input.
+    fn is_gguf(&self) -> bool {
+        self.format == Some(TargetFormat::Gguf) || self.format.is_none() && self.ending == Some(Ending::Gguf)
+    }
+
     /// The format of the output: the one asked for, the one its name says, or that of the input.
     fn format(&self, model: &Model) -> Result<TargetFormat, Failure> {
         let by_name = match self.ending {
@@ -211,6 +219,10 @@ impl Wanted {
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let output = args.write.output(&args.output, console)?;
     let wanted = Wanted::new(args, &output.destination)?;
+    let folder = if wanted.is_gguf() { checkpoint::LanguageModel::of(&args.input)? } else { None };
+    if let Some(folder) = folder.as_ref().filter(|folder| folder.is_input) {
+        return Err(folder.refused(&args.output, &args.type_name));
+    }
     let rules = args.payload.apply(args.compat.rules());
     let detached = args.detached.load()?;
     let source = Source::open_verified(&args.input, detached.as_ref(), console)?;
@@ -229,6 +241,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         return Err(in_model(Failure::new(CODE_NOTHING_SELECTED, "no tensor is selected")));
     }
     tensors.iter().try_for_each(Tensor::check_order).map_err(in_model)?;
+    checkpoint::refuse_codes(&model, tensors, &args.input, &args.type_name).map_err(in_model)?;
     let importance = args.imatrix.as_deref().map(importance).transpose()?;
 
     let facts = match model.contents() {
@@ -239,12 +252,15 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         }
         _ => ModelFacts::default(),
     };
-    let shapes: Vec<Vec<u64>> =
+    let format = wanted.format(&model)?;
+    let turned = orientation::turned(&model, tensors, format, wanted.target.base())?;
+    let mut shapes: Vec<Vec<u64>> =
         tensors.iter().map(|tensor| tensor.shape().iter().map(|&dim| dim as u64).collect()).collect();
+    turned.iter().for_each(|idx| shapes[*idx].reverse());
     let specs: Vec<TensorSpec<'_>> =
         tensors.iter().zip(&shapes).map(|(tensor, shape)| spec(tensor, shape)).collect();
     let options = Options {
-        format: wanted.format(&model)?,
+        format,
         mixture: if args.pure { Mixture::Pure } else { Mixture::Reference },
         requantize: if args.allow_requantize { Requantize::Allow } else { Requantize::Refuse },
         output_tensor: wanted.output_tensor,
@@ -263,14 +279,23 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         return Err(in_model(nothing_converted(&plan, wanted.target)));
     }
 
-    let work = Work { model: &model, copies: &copies, specs: &specs, options: &options, plan: &plan };
-    let imatrix = args.imatrix.as_deref();
-    let record = (!args.no_provenance).then(|| Record::new(&model, keys::options_text(args), imatrix));
+    let work = Work {
+        model: &model,
+        copies: &copies,
+        specs: &specs,
+        turned: &turned,
+        options: &options,
+        plan: &plan,
+    };
+    let imatrix = args.imatrix.as_deref().filter(|_| plan.importance().weighted > 0);
+    let record =
+        (!args.no_provenance).then(|| Record::new(&model, keys::options_text(args, imatrix), imatrix));
     let record = record.transpose()?;
     let provenance = record.as_ref().map(Record::planned).unwrap_or_default();
     let (file, mut lost) = NewFile::new(&work, imatrix, &provenance, &rules)?;
     lost.extend(convert::lost_parts(&model, file.format()).map_err(in_model)?);
-    remarks(&work, console)?;
+    remarks(&work, folder.as_ref(), args, console)?;
+    on_importance(&work, console);
     for (rule, text) in options.overrides.iter().zip(&args.tensor_type) {
         if !specs.iter().any(|spec| rule.applies_to(spec.name)) {
             console
@@ -319,8 +344,40 @@ fn nothing_converted(plan: &Plan, target: Target) -> Failure {
         .because(reasons.collect::<Vec<_>>().join("; "))
 }
 
+/// Notes about importance weights that are not used.
+fn on_importance(work: &Work<'_>, console: &Console) {
+    if work.options.importance.is_none() {
+        return;
+    }
+    let found = work.plan.importance();
+    if found.weighted == 0 {
+        console.remark("--imatrix has no effect: the types of the new tensors use no importance");
+    }
+    if let Some(note) = importance_note(found, |idx| work.specs[idx].name) {
+        console.remark(note);
+    }
+}
+
+/// The tensors for which an importance matrix has no entry.
+pub(crate) fn importance_note<'n>(found: &ImportanceUse, name: impl Fn(usize) -> &'n str) -> Option<String> {
+    const NAMED: usize = 5;
+    let names = found.missing.iter().take(NAMED).map(|idx| escaped(name(*idx)));
+    let names = names.collect::<Vec<_>>().join(", ");
+    let more = found.missing.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let count = plural(found.missing.len() as u64, "tensor");
+    let is_noted = found.weighted > 0 && !found.missing.is_empty();
+    is_noted
+        .then(|| format!("the importance matrix has no entry for {count}, quantized without: {names}{more}"))
+}
+
 /// Notes about the new file before it is written.
-fn remarks(work: &Work<'_>, console: &Console) -> Result<(), Failure> {
+fn remarks(
+    work: &Work<'_>,
+    folder: Option<&checkpoint::LanguageModel>,
+    args: &Args,
+    console: &Console,
+) -> Result<(), Failure> {
     match (work.model.contents(), work.options.format) {
         (Contents::AprV1(_), TargetFormat::Apr) => console.remark(
             "the new file is an .apr file of version 2: it has no signature, encryption or license inside; use `apr seal`, or \
@@ -335,7 +392,10 @@ fn remarks(work: &Work<'_>, console: &Console) -> Result<(), Failure> {
             let entries = work.model.entries()?.entries;
             let entry = |key: &str| entries.get(key).map(String::as_str);
             let note = note_on_architecture(entry(ARCHITECTURE), entry(apr_models::MODEL_KEY));
-            note.into_iter().for_each(|note| console.remark(note));
+            match folder {
+                Some(folder) if note.is_some() => console.remark(folder.note(&args.output, &args.type_name)),
+                _ => note.into_iter().for_each(|note| console.remark(note)),
+            }
         }
         _ => {}
     }

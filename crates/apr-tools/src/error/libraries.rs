@@ -87,7 +87,7 @@ impl Failure {
                 self.help(format!("remove it with --unset {}, or set it correctly", escape::word(key)))
             }
             ErrorKind::EntryType { key, expected, .. } => self.of_key(Some(key)).help(format!(
-                "set `{key}` to JSON of type {expected}, or --unset it first to make it a string"
+                "set `{key}` to JSON of type {expected}, or say the type: --set {}=str:VALUE", escape::word(key)
             )),
             _ => self,
         }

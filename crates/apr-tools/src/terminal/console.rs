@@ -160,6 +160,11 @@ impl Console {
         self.note(format_args!("{}: {text}", self.err_style.cyan("note")));
     }
 
+    /// Narration with the label `warning`, unless `--quiet`.
+    pub(crate) fn warn(&self, text: impl fmt::Display) {
+        self.note(format_args!("{}: {text}", self.err_style.yellow("warning")));
+    }
+
     /// Narration that only `--verbose` shows.
     pub(crate) fn detail(&self, text: impl fmt::Display) {
         if self.is_verbose() {

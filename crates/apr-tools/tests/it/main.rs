@@ -49,6 +49,7 @@ mod protection;
 #[cfg(feature = "cloud")]
 mod put;
 mod quantize;
+mod quantized_checkpoints;
 mod quantized_models;
 mod readme;
 #[cfg(feature = "remote")]

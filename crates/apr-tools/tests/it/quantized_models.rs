@@ -96,6 +96,25 @@ fn quantized_models_predict() {
             }
         }
     }
+    // The last layer has two outputs: its columns become blocks. The first has six inputs.
+    let report = json(&sandbox, &["quantize", "mlp.apr", "-t", "q4_0", "-o", "mlp-q4.gguf"]);
+    let weights = report["tensors"].as_array().unwrap().iter().filter(|row| row["to"] == "Q4_0");
+    let shapes: Vec<(&Value, &Value)> = weights.map(|row| (&row["name"], &row["shape"])).collect();
+    let expected =
+        [("layer_0_weights", [6, 32]), ("layer_1_weights", [32, 32]), ("layer_2_weights", [2, 32])];
+    let expected = expected.map(|(name, shape)| (Value::from(name), Value::from(shape.to_vec())));
+    assert!(shapes.into_iter().eq(expected.iter().map(|(name, shape)| (name, shape))), "{report:#}");
+    let found = predictions(&sandbox, "mlp-q4.gguf");
+    for (options, output) in [
+        (&["--dequantize", "f32", "--format", "apr1"][..], "back1.apr"),
+        (&["--format", "apr2"], "back2.apr"),
+        (&["--dequantize", "f32"], "back.safetensors"),
+    ] {
+        json(&sandbox, &[&["convert", "mlp-q4.gguf", output], options].concat());
+        assert_eq!(predictions(&sandbox, output), found, "{output}");
+    }
+    json(&sandbox, &["quantize", "mlp-q4.gguf", "-t", "q8_0", "--allow-requantize", "-o", "mlp-q8.gguf"]);
+    assert_eq!(predictions(&sandbox, "mlp-q8.gguf").len(), found.len());
     let report = json(&sandbox, &["quantize", "mlp.apr", "-t", "q4_0", "-o", "mlp-q4.apr"]);
     let shares = json(&sandbox, &["inspect", "mlp-q4.apr", "--quantization"]);
     let types = shares["types"].as_array().unwrap();

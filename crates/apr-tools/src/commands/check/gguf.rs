@@ -10,7 +10,7 @@ use tensor_dtype::TensorType;
 use crate::input::{self, Contents, Model, Rules, Source, Tensor};
 use crate::terminal::Console;
 use crate::terminal::escape;
-use crate::terminal::human::{grouped, plural};
+use crate::terminal::human::{self, grouped, plural};
 
 /// Most tensors that are named.
 const NAMED: usize = 20;
@@ -31,10 +31,12 @@ pub(super) fn tensors(source: Source, rules: &Rules, console: &Console) -> Resul
     let version = header.version();
     let tensors = model.tensors()?;
     let (mut warnings, mut more) = (Vec::new(), 0);
+    let mut zeros = Zeros::default();
     let mut progress = console.progress("checking", tensors.iter().map(|tensor| tensor.byte_len()).sum());
     for tensor in &tensors {
         progress.item(tensor.name());
-        let Some(fault) = Fault::of(tensor, |len| progress.advance(len))? else { continue };
+        let fault = Fault::of(tensor, &mut zeros, |len| progress.advance(len))?;
+        let Some(fault) = fault else { continue };
         if warnings.len() < NAMED {
             warnings.push(fault.message(tensor.name()));
         } else {
@@ -44,10 +46,53 @@ pub(super) fn tensors(source: Source, rules: &Rules, console: &Console) -> Resul
     if more > 0 {
         warnings.push(format!("{} more of this kind", plural(more, "tensor")));
     }
+    warnings.extend(zeros.warning());
+    warnings.extend(header.key_problems().iter().map(ToString::to_string));
     warnings.extend(note_on_part(&header));
     warnings.extend(note_on_header(&header));
     let (count, bytes) = (tensors.len() as u64, tensors.iter().map(|tensor| tensor.byte_len()).sum());
     Ok(Sound { warnings, ..Sound::new(Content::Gguf { tensors: count, bytes, version }) })
+}
+
+/// Zeros at the end of a file, as a program leaves them that reserves the space of a download and stops.
+#[derive(Clone, Debug, Default)]
+struct Zeros {
+    /// Bytes of all tensors so far.
+    bytes: u64,
+    /// Bytes after the last one that is not zero.
+    at_end: u64,
+    /// Matrices within those bytes.
+    matrices: u64,
+}
+
+impl Zeros {
+    /// Begins a tensor.
+    fn begin(&mut self, is_matrix: bool) {
+        self.matrices += u64::from(is_matrix);
+    }
+
+    /// Adds bytes of the tensor.
+    fn add(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        match bytes.iter().rposition(|byte| *byte != 0) {
+            None => self.at_end += bytes.len() as u64,
+            Some(last) => {
+                self.at_end = (bytes.len() - last - 1) as u64;
+                self.matrices = 0;
+            }
+        }
+    }
+
+    /// A model does not end in a matrix of zeros.
+    fn warning(&self) -> Option<String> {
+        (self.matrices > 0).then(|| {
+            format!(
+                "the last {} of the file's tensors are zeros ({}): a download that was not finished? Compare its SHA-256 with the publisher's",
+                human::bytes(self.at_end),
+                human::percent(self.at_end, self.bytes),
+            )
+        })
+    }
 }
 
 /// Scales or values of a tensor that are infinite or NaN, which ggml refuses when it validates data.
@@ -61,13 +106,19 @@ struct Fault {
 }
 
 impl Fault {
-    fn of(tensor: &Tensor<'_>, mut advance: impl FnMut(usize)) -> Result<Option<Self>, Failure> {
-        let Some(probe) = Probe::of(tensor.dtype()) else { return Ok(None) };
+    /// Reads a tensor to its end.
+    fn of(
+        tensor: &Tensor<'_>,
+        zeros: &mut Zeros,
+        mut advance: impl FnMut(usize),
+    ) -> Result<Option<Self>, Failure> {
         // Values of a type that cannot be byte-swapped are not checked.
         if tensor.check_order().is_err() {
             return Ok(None);
         }
-        let period = probe.period as u64;
+        let probe = Probe::of(tensor.dtype());
+        let period = probe.as_ref().map_or(1, |probe| probe.period as u64);
+        zeros.begin(tensor.shape().len() > 1);
         let step = CHUNK - CHUNK % period;
         let (mut buf, mut offset, mut found) = (Vec::new(), 0, None::<Self>);
         while offset < tensor.byte_len() {
@@ -76,6 +127,11 @@ impl Fault {
             buf.resize(len as usize, 0);
             tensor.read(offset, &mut buf)?;
             advance(buf.len());
+            zeros.add(&buf);
+            let Some(probe) = &probe else {
+                offset += len;
+                continue;
+            };
             for (idx, block) in buf.chunks_exact(probe.period).enumerate() {
                 if (probe.is_finite)(block) {
                     continue;

@@ -1,7 +1,8 @@
 //! GGUF files as output.
 
+use apr_convert::quantize::FileType;
 use gguf_core::{GgufBuilder, Layout};
-use model_file::entries::{self, ARCHITECTURE, Entries};
+use model_file::entries::{self, ARCHITECTURE, Entries, TypedValue};
 use st_core::Order;
 
 use crate::architecture::{model_folder, note_on_architecture};
@@ -25,6 +26,7 @@ const MAX_RANK: usize = 4;
 pub(super) fn write_tensors<'n, 'm: 'n>(
     tensors: impl Iterator<Item = (&'n str, Tensor<'m>)>,
     entries: &Entries,
+    typed: &[(String, TypedValue)],
     order: Order,
     job: &Job<'_>,
     console: &mut Console,
@@ -36,8 +38,18 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
     let mut builder = GgufBuilder::new();
     let is_quantized = tensors.iter().any(|(_, tensor)| tensor.dtype().element().is_none());
     entries::to_gguf(entries, is_quantized, &mut builder)?;
+    if is_quantized && !entries.contains_key(entries::OF_GGUF) && !entries.contains_key(entries::FILE_TYPE) {
+        let dtypes =
+            tensors.iter().filter_map(|(_, tensor)| Some((tensor.dtype().known()?, tensor.elements())));
+        if let Some(file_type) = FileType::of(dtypes) {
+            builder.set(entries::FILE_TYPE, file_type.0)?;
+        }
+    }
+    typed.iter().try_for_each(|(key, value)| value.set(&mut builder, key))?;
     tensors.iter().try_for_each(|(name, tensor)| add(&mut builder, name, tensor))?;
     let layout = builder.layout()?;
+    let mut entries = entries.clone();
+    entries.extend(typed.iter().map(|(key, value)| (key.clone(), value.text().to_owned())));
     let entry = |key: &str| entries.get(key).map(String::as_str);
     if let Some(note) = note_on_architecture(entry(ARCHITECTURE), entry(apr_models::MODEL_KEY)) {
         let source = job.model.label();
@@ -58,7 +70,7 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
             data_start: layout.data_start(),
             alignment: None,
             tensors: tensors.len() as u64,
-            metadata: MetadataFields::Entries(Some(entries)),
+            metadata: MetadataFields::Entries(Some(&entries)),
         };
         return console.report(&job.report(layout.file_len(), Format::Gguf, content));
     }

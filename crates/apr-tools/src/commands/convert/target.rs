@@ -111,6 +111,12 @@ impl Target {
         self.is_gguf() || self.format == Some(Format::AprV2) || self.ending == Some(Ending::Apr)
     }
 
+    /// Whether the output is a GGUF file if the input is this model.
+    pub(super) fn writes_gguf(&self, model: &Model) -> bool {
+        let keeps_format = self.format.is_none() && self.ending.is_none();
+        self.is_gguf() || keeps_format && model.format() == Format::Gguf
+    }
+
     /// Refuses options that no GGUF file has a use for.
     ///
     /// # Errors

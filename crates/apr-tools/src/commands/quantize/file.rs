@@ -5,6 +5,7 @@ use std::path::Path;
 
 use apr_container::v2;
 use apr_convert::TargetFormat;
+use apr_models::TRANSPOSED_KEY;
 use apr_quant::Dtype;
 use gguf_core::GgufBuilder;
 use model_file::entries::{self, Entries, Exported};
@@ -71,6 +72,10 @@ impl NewFile {
         keys::set_file_type(&mut builder, work.options.target, imatrix.zip(work.options.importance))?;
         for (key, value) in provenance {
             builder.set(key, value.as_str())?;
+        }
+        if !work.turned.is_empty() {
+            let names = work.turned.iter().map(|idx| work.specs[*idx].name).collect::<Vec<_>>();
+            builder.set(TRANSPOSED_KEY, names.join(",").as_str())?;
         }
         for (decision, spec, _) in work.rows() {
             if let Some(format) = decision.to {
@@ -220,6 +225,8 @@ fn entries(
 ) -> Result<(Entries, Vec<String>), Failure> {
     let Exported { mut entries, lost } = work.model.entries()?;
     work.copies.record(&mut entries, str::to_owned);
+    // Of a file that was GGUF, and may become GGUF again.
+    entries::set_file_type(&mut entries, work.options.target.file_type().0);
     entries.extend(provenance.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
     Ok((entries, lost))
 }

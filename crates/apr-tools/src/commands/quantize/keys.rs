@@ -67,8 +67,8 @@ fn cut(text: &str) -> &str {
     text.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
-/// The options that decide about the bytes, as they were given.
-pub(super) fn options_text(args: &Args) -> String {
+/// The options that decide about the bytes, as they were given; of an importance matrix, the file that was used.
+pub(super) fn options_text(args: &Args, imatrix: Option<&Path>) -> String {
     let mut words = vec![format!("--type {}", args.type_name)];
     let mut values = |name: &str, values: &mut dyn Iterator<Item = &str>| {
         words.extend(values.map(|value| format!("--{name} {value}")));
@@ -84,7 +84,7 @@ pub(super) fn options_text(args: &Args) -> String {
         ("allow-requantize", args.allow_requantize),
     ];
     words.extend(flags.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| format!("--{name}")));
-    if let Some(path) = &args.imatrix {
+    if let Some(path) = imatrix {
         words.push(format!("--imatrix {}", path.file_name().unwrap_or(OsStr::new("-")).to_string_lossy()));
     }
     words.join(" ")

@@ -56,6 +56,7 @@ impl Report<'_> {
         for line in self.sums() {
             console.note(line);
         }
+        warn_of_damage(&self.damaged(), "`--tensor-type NAME=bf16` keeps such a tensor in 16 bits", console);
         let label = escape::path(self.output.destination.label());
         let text = format!("{label}: {}, {}", self.title(), exact_bytes(self.file_len));
         self.output.run.tell(&text, console)
@@ -99,7 +100,7 @@ impl Report<'_> {
         for (decision, spec, tensor, error) in self.rows() {
             table.row([
                 escaped(spec.name),
-                human::shape(tensor.shape()),
+                human::shape(&spec.shape.iter().map(|&dim| dim as usize).collect::<Vec<_>>()),
                 tensor.dtype().to_string(),
                 decision.to.map_or_else(|| tensor.dtype().to_string(), |format| format.to_string()),
                 after(decision, tensor).to_string(),
@@ -131,6 +132,12 @@ impl Report<'_> {
             lines.push(format!("{} {text}", plural(totals.fallbacks, "tensor")));
         }
         lines
+    }
+
+    /// The tensors that lost their content.
+    fn damaged(&self) -> Vec<DamagedTensor<'_>> {
+        let found = self.rows().filter_map(|(_, spec, _, error)| DamagedTensor::of(spec.name, error?));
+        found.collect()
     }
 
     fn bytes_before(&self) -> u64 {
@@ -178,6 +185,7 @@ impl Report<'_> {
             converted: totals.converted,
             fallbacks: totals.fallbacks,
             lost: self.lost,
+            damaged: self.damaged(),
             tensors: Each(rows),
         }
     }
@@ -205,11 +213,51 @@ struct QuantizeReport<'a, T> {
     converted: u64,
     fallbacks: u64,
     lost: &'a [String],
+    damaged: Vec<DamagedTensor<'a>>,
     tensors: T,
 }
 
 impl<T: Serialize> report::Report for QuantizeReport<'_, T> {
     const SCHEMA: &'static str = "apr.quantize/2";
+}
+
+/// A tensor that lost its content.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct DamagedTensor<'a> {
+    name: Cow<'a, str>,
+    damage: &'static str,
+    relative_rmse: Number,
+}
+
+impl<'a> DamagedTensor<'a> {
+    /// `None` of a sound tensor.
+    pub(crate) fn of(name: impl Into<Cow<'a, str>>, error: &ErrorReport) -> Option<Self> {
+        let damage = error.damage()?.code();
+        Some(Self { name: name.into(), damage, relative_rmse: Number(error.relative_rmse()) })
+    }
+
+    fn line(&self) -> String {
+        let name = escaped(&self.name);
+        match self.damage {
+            "zeros" => format!("all values of tensor {name} became zero"),
+            _ => format!(
+                "tensor {name} has little left of its values: relative RMSE {}",
+                share(self.relative_rmse.0)
+            ),
+        }
+    }
+}
+
+/// Warns of damaged tensors, and says what keeps them.
+pub(crate) fn warn_of_damage(damaged: &[DamagedTensor<'_>], remedy: &str, console: &Console) {
+    const NAMED: usize = 10;
+    damaged.iter().take(NAMED).for_each(|tensor| console.warn(tensor.line()));
+    if let Some(more) = damaged.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        console.warn(format_args!("{} more of this kind", plural(more as u64, "tensor")));
+    }
+    if !damaged.is_empty() {
+        console.note(remedy);
+    }
 }
 
 #[derive(Serialize)]

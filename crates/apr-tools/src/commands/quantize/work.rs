@@ -1,11 +1,13 @@
 //! Conversion of the tensors.
 
+use alloc::collections::BTreeSet;
+
 use apr_convert::quantize::{Decision, Options, Plan, TensorSpec};
-use apr_convert::{Importance, Piece, Transcoder};
+use apr_convert::{Piece, Transcoder};
 use apr_quant::ErrorReport;
 
-use super::not_carried;
-use crate::error::Failure;
+use super::{not_carried, orientation};
+use crate::error::{CODE_INTERNAL, Failure};
 use crate::input::{Copies, Model, Tensor};
 use crate::terminal::Console;
 
@@ -15,6 +17,8 @@ pub(super) struct Work<'a> {
     pub(super) copies: &'a Copies<'a>,
     /// Of the same tensors.
     pub(super) specs: &'a [TensorSpec<'a>],
+    /// Indices of those that are written transposed.
+    pub(super) turned: &'a BTreeSet<usize>,
     pub(super) options: &'a Options<'a>,
     pub(super) plan: &'a Plan,
 }
@@ -51,6 +55,10 @@ impl<'a> Work<'a> {
         let Some(decision) = self.plan.decisions().get(decision_idx) else { return Ok(None) };
         let (spec, tensor) = (&self.specs[decision.tensor_idx], &self.copies.tensors[decision.tensor_idx]);
         let made = match self.transcoder(decision, spec)? {
+            Some(transcoder) if self.turned.contains(&decision.tensor_idx) => {
+                let bytes = orientation::bytes(tensor)?;
+                transcoder.run(|offset, buf| read_from(&bytes, offset, buf), write)
+            }
             Some(transcoder) => tensor.transcode(&transcoder, write),
             None => {
                 let copy = |chunk: &[u8]| write(Piece { bytes: chunk, consumed: chunk.len() as u64 });
@@ -70,6 +78,10 @@ impl<'a> Work<'a> {
         let rows = self.rows().map(|(decision, spec, tensor)| {
             progress.item(spec.name);
             let found = match self.transcoder(decision, spec)? {
+                Some(transcoder) if self.turned.contains(&decision.tensor_idx) => {
+                    let bytes = orientation::bytes(tensor)?;
+                    transcoder.estimate(|offset, piece| read_from(&bytes, offset, piece))
+                }
                 Some(transcoder) => transcoder.estimate(|offset, piece| tensor.read(offset, piece)),
                 None => Ok(None),
             };
@@ -87,9 +99,9 @@ impl<'a> Work<'a> {
         let (Some(from), Some(to)) = (decision.from, decision.to) else { return Ok(None) };
         let of_tensor = |error: apr_convert::Error| Failure::from(error.of_tensor(spec.name));
         let transcoder = Transcoder::new(from, to, spec.shape).map_err(of_tensor)?;
-        let weights = self.options.importance.and_then(|importance| importance.weights(spec.name));
-        let fits = |weights: &&[f32]| weights.len() as u64 == Importance::expected(spec.shape);
-        match weights.filter(fits).filter(|_| to.is_quantized()) {
+        let importance =
+            self.options.importance.filter(|importance| importance.applies_to(spec.name, spec.shape));
+        match importance.and_then(|importance| importance.weights(spec.name)).filter(|_| to.is_quantized()) {
             Some(weights) => transcoder.importance(weights).map_err(of_tensor).map(Some),
             None => Ok(Some(transcoder)),
         }
@@ -111,4 +123,13 @@ impl<'a> Work<'a> {
             None => Ok(()),
         }
     }
+}
+
+/// Fills a buffer from the bytes of a tensor that is in memory.
+fn read_from(bytes: &[u8], offset: u64, buf: &mut [u8]) -> Result<(), Failure> {
+    let begin = usize::try_from(offset).unwrap_or(usize::MAX);
+    let found = begin.checked_add(buf.len()).and_then(|end| bytes.get(begin..end));
+    let found = found.ok_or_else(|| Failure::new(CODE_INTERNAL, "a range is outside of the tensor"))?;
+    buf.copy_from_slice(found);
+    Ok(())
 }

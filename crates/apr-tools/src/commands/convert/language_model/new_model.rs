@@ -1,6 +1,7 @@
 //! The new model before it is divided into files: keys, and tensors with their types.
 
 use alloc::collections::BTreeMap;
+use core::cell::RefCell;
 use std::path::Path;
 
 use apr_convert::quantize::{ModelFacts, Options, Plan, Target, TensorSpec};
@@ -9,7 +10,7 @@ use apr_quant::Dtype;
 use gguf_core::{GgufBuilder, Header, ReadOptions};
 use hf_gguf::{Conversion, Output, Producer};
 
-use crate::commands::quantize::keys;
+use crate::commands::quantize::{self, DamagedTensor, keys};
 use crate::error::Failure;
 use crate::input::Tensor;
 
@@ -26,6 +27,10 @@ pub(super) struct NewModel<'c> {
     pub(super) tensors: Vec<NewTensor>,
     /// Name of the type of most matrices.
     pub(super) type_name: String,
+    /// Tensors for which the importance matrix has no entry.
+    pub(super) importance_note: Option<String>,
+    /// Tensors that lost their content when they were made.
+    pub(super) damaged: RefCell<Vec<DamagedTensor<'static>>>,
 }
 
 /// A tensor of it.
@@ -60,6 +65,8 @@ impl<'c> NewModel<'c> {
             keys,
             tensors: tensors.collect(),
             type_name: conversion.output_type().to_string(),
+            importance_note: None,
+            damaged: RefCell::default(),
         })
     }
 
@@ -98,7 +105,8 @@ impl<'c> NewModel<'c> {
         })?;
         let mut builder = GgufBuilder::new();
         builder.copy_entries(&header)?;
-        keys::set_file_type(&mut builder, target, importance)?;
+        let used = plan.importance();
+        keys::set_file_type(&mut builder, target, importance.filter(|_| used.weighted > 0))?;
         let tensors = plan.decisions().iter().map(|decision| NewTensor {
             idx: decision.tensor_idx,
             dtype: decision.to.unwrap_or(Dtype::F32),
@@ -109,6 +117,8 @@ impl<'c> NewModel<'c> {
             keys: builder,
             tensors: tensors.collect(),
             type_name: target.name().to_lowercase(),
+            importance_note: quantize::importance_note(used, |idx| specs[idx].name),
+            damaged: RefCell::default(),
         })
     }
 
@@ -166,10 +176,10 @@ impl<'c> NewModel<'c> {
         let from = stored.map_or(output.dtype, |(_, dtype)| dtype);
         let transcoder = Transcoder::new(from, tensor.dtype, &output.shape);
         let mut transcoder =
-            transcoder.map_err(Failure::from).map_err(of_tensor)?.sample(apr_convert::Sample::Nothing);
+            transcoder.map_err(Failure::from).map_err(of_tensor)?.sample(apr_convert::Sample::Few);
+        let importance = importance.filter(|importance| importance.applies_to(&output.name, &output.shape));
         let weights = importance.and_then(|importance| importance.weights(&output.name));
-        let fits = |weights: &&[f32]| weights.len() as u64 == Importance::expected(&output.shape);
-        if let Some(weights) = weights.filter(fits).filter(|_| tensor.dtype.is_quantized()) {
+        if let Some(weights) = weights.filter(|_| tensor.dtype.is_quantized()) {
             transcoder = transcoder.importance(weights).map_err(Failure::from).map_err(of_tensor)?;
         }
         let write = |piece: Piece<'_>| write(piece.bytes);
@@ -180,7 +190,10 @@ impl<'c> NewModel<'c> {
             }
             None => transcoder.run(|offset, piece| producer.read(output, inputs, offset, piece, read), write),
         };
-        made.map(drop).map_err(of_tensor)
+        let error = made.map_err(of_tensor)?;
+        let damage = error.and_then(|error| DamagedTensor::of(output.name.clone(), &error));
+        self.damaged.borrow_mut().extend(damage);
+        Ok(())
     }
 
     /// Readers for several threads of the tensors that an output is made from, by their numbers, if it has their values in order.

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::new_model::NewModel;
 use super::split;
+use crate::commands::quantize::{DamagedTensor, warn_of_damage};
 use crate::error::Failure;
 use crate::input::Format;
 use crate::output::Output;
@@ -51,6 +52,7 @@ impl<'a> NewFile<'a> {
 /// If standard output does not take it.
 pub(super) fn print(made: &Made<'_>, console: &mut Console) -> Result<(), Failure> {
     let Made { input, model, format, files, output, flaws } = made;
+    let damaged = model.damaged.borrow();
     let architecture = model.conversion.keys().get("general.architecture").and_then(|value| value.as_str());
     let architecture = architecture.unwrap_or_default();
     if console.is_json() {
@@ -71,6 +73,7 @@ pub(super) fn print(made: &Made<'_>, console: &mut Console) -> Result<(), Failur
             not_finite: flaws.not_finite,
             notes: model.conversion.notes(),
             remarks: model.conversion.remarks(),
+            damaged: &damaged,
             files: rows.collect(),
         });
     }
@@ -91,6 +94,10 @@ pub(super) fn print(made: &Made<'_>, console: &mut Console) -> Result<(), Failur
         let count = plural(flaws.not_finite, "value");
         console.remark(format_args!("{count} of the folder {are} infinite or not a number, and {stay} so"));
     }
+    model.importance_note.iter().for_each(|note| console.remark(note));
+    let remedy =
+        "convert with --type f32, and quantize the result with `apr quantize --tensor-type NAME=bf16`";
+    warn_of_damage(&damaged, remedy, console);
     let container = if *format == Format::AprV2 { ".apr version 2, " } else { "" };
     for file in *files {
         let text = format!(
@@ -120,6 +127,7 @@ struct ConversionReport<'a> {
     not_finite: u64,
     notes: &'a [&'static str],
     remarks: &'a [String],
+    damaged: &'a [DamagedTensor<'static>],
     files: Vec<FileRow<'a>>,
 }
 
