@@ -10,6 +10,7 @@
 //! - Writing: [`Layout`] fixes every offset, then [`Layout::to_vec`] or [`Layout::write_streamed`] puts the bytes
 //!   in place; [`to_vec`] and [`write_to`] do both.
 //! - Several files: [`ShardIndex`], [`ShardPlan`].
+//! - Defective headers that can be repaired: [`Repair`].
 //!
 //! # Security
 //!
@@ -38,6 +39,7 @@ mod decode;
 mod slice;
 mod find;
 mod header_text;
+mod repair;
 mod layout;
 #[cfg(feature = "std")]
 mod stream;
@@ -51,6 +53,7 @@ pub use header::{Header, Iter, Metadata, TensorInfo};
 pub use layout::{Alignment, Layout, Order, Planned, TensorSpec, WriteOptions, to_vec};
 pub use limits::{Limits, MAX_HEADER_LEN, ReadOptions, Strictness};
 pub use located_error::Subject;
+pub use repair::{Change, Repair};
 pub use shard::{PlannedShard, ShardIndex, ShardPlan, ShardProblem};
 pub use slice::{Bounds, Index, Ranges, Slice, SlicePlan};
 #[cfg(feature = "std")]

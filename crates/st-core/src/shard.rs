@@ -83,6 +83,23 @@ impl ShardIndex {
         builder.finish()
     }
 
+    /// Makes the index of files whose headers were read: files in the order given, tensors in that of their file.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DuplicateShardEntry`] for a tensor that two of the files hold.
+    pub fn of_headers<'h>(shards: impl IntoIterator<Item = (&'h str, &'h Header)>) -> Result<Self, Error> {
+        let mut builder = Builder::default();
+        let mut total_size = 0u64;
+        for (shard, header) in shards {
+            total_size = total_size.saturating_add(header.data_len());
+            for info in header {
+                builder.push(info.name().to_owned(), shard.to_owned())?;
+            }
+        }
+        Builder { total_size: Some(total_size), ..builder }.finish()
+    }
+
     /// Reads an index.
     ///
     /// `total_size` may be missing, and may be written as a whole float (`8.0`). Other items of `metadata` are
@@ -228,6 +245,14 @@ pub enum ShardProblem {
         /// As counted.
         actual: u64,
     },
+}
+
+impl ShardProblem {
+    /// Whether every tensor can be read all the same: only `total_size` is wrong, which no loader uses.
+    #[must_use]
+    pub const fn is_harmless(&self) -> bool {
+        matches!(self, Self::WrongTotalSize { .. })
+    }
 }
 
 impl fmt::Display for ShardProblem {

@@ -9,5 +9,6 @@ mod views;
 mod slices;
 mod writing;
 mod shards;
+mod repair;
 
 use file::file;
