@@ -97,6 +97,35 @@ located_error::errors! {
         } = "sm-shard" (Invalid),
             "index and shard do not match: {problem}"
             => remedy::SHARDS;
+        /// An index is made from all the shards of a set, which are numbered, and a number is missing.
+        MissingShard {
+            /// Name that the missing file should have.
+            file: String,
+        } = "sm-missing-shard" (Invalid),
+            "the set of shards lacks its file {file:?}"
+            => "fetch the missing file from where the others come from";
+        /// The folder has shards of several sets, and an index describes one.
+        SeveralSets {
+            /// First file of a set.
+            first: String,
+            /// First file of another one.
+            second: String,
+        } = "sm-several-sets" (Invalid),
+            "the folder has shards of several sets, of {first:?} and of {second:?}"
+            => "move the files of one set to a folder of their own";
+        /// Two files of a folder hold a tensor of the same name, so no index can say which one counts.
+        SameTensor {
+            /// A file that has it.
+            first: String,
+            /// Another one.
+            second: String,
+        } = "sm-same-tensor" (Invalid),
+            "the tensor is in {first:?} and in {second:?}"
+            => "move the file that does not belong to the model to another folder";
+        /// The folder has no safetensors files, so there is nothing that an index could list.
+        NoShards = "sm-no-shards" (Invalid),
+            "the folder has no .safetensors files"
+            => "name the folder with the shards";
         /// Another program replaced the file while its metadata was being changed in place. Nothing was written.
         Replaced = "sm-replaced" (Io),
             "another program replaced the file, nothing was written: try again"

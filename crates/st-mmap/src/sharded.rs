@@ -20,7 +20,7 @@ pub(crate) const SINGLE_NAME: &str = "model.safetensors";
 pub(crate) const INDEX_NAME: &str = "model.safetensors.index.json";
 
 /// Ending of every shard index.
-const INDEX_ENDING: &str = ".index.json";
+pub(crate) const INDEX_ENDING: &str = ".index.json";
 
 /// Longest index that is read: what [`ShardIndex::from_json`] accepts.
 const MAX_INDEX_LEN: u64 = 100_000_000;

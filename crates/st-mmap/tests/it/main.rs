@@ -7,6 +7,7 @@ extern crate alloc;
 
 mod checkpoints;
 mod entry_points;
+mod folder_index;
 mod saving;
 mod scratch;
 mod sharded;
