@@ -20,4 +20,4 @@ pub const PATH: &str = "check the path, its permissions and the free space";
 /// A name that no tensor has.
 pub const TENSOR_NAMES: &str = "`apr tensors FILE` lists the names";
 /// Shards that contradict their index.
-pub const SHARDS: &str = "fetch the files again, or make the set anew with `apr shard`; of safetensors, `apr check FOLDER` lists every disagreement";
+pub const SHARDS: &str = "fetch the files again; `apr check FOLDER` lists every disagreement, and `apr shard --index FOLDER --force` makes a new index if only the index is wrong";

@@ -7,6 +7,8 @@ use crate::grammar::MAX_DEPTH;
 
 const REWRITE: &str =
     "write the file again with a safetensors library; tell the author of the program that made it";
+const INDEX: &str =
+    "fetch the index again, or make a new one from the shards: `apr shard --index FOLDER --force`";
 const LOOSE: &str = "if you trust the file, repeat with --compat; `apr convert --compat` rewrites it cleanly";
 
 located_error::errors! {
@@ -309,11 +311,11 @@ located_error::errors! {
         /// An index of shards maps tensors to files in `weight_map`; this one has none.
         NoWeightMap = "st-shard-no-map" (Invalid),
             "shard index without `weight_map`"
-            => "fetch the index again, or make a new one with `apr shard`";
+            => INDEX;
         /// The index of shards lists a key twice, so readers could disagree on where a tensor is.
         DuplicateShardEntry = "st-shard-duplicate" (Invalid),
             "shard index lists a key twice"
-            => "fetch the index again, or make a new one with `apr shard`";
+            => INDEX;
         /// The index of shards names a file outside its own folder. Following it would let a downloaded index read files elsewhere on
         /// this machine.
         ShardPathEscapes = "st-shard-path" (Invalid),
@@ -322,7 +324,7 @@ located_error::errors! {
         /// `total_size` in the index of shards is not a whole number of bytes.
         InvalidTotalSize = "st-shard-size" (Invalid),
             "`total_size` of the shard index is not a number of bytes"
-            => "fetch the index again, or make a new one with `apr shard`";
+            => INDEX;
     }
 }
 

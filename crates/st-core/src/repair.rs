@@ -55,19 +55,17 @@ pub enum Change {
     },
     /// The header was padded with zero bytes.
     ZeroPadding {
-        /// How many.
+        /// Their number.
         count: u64,
     },
     /// The data section did not begin on a multiple of 8 bytes.
     Alignment {
-        /// Its first byte before.
+        /// Its first byte.
         from: u64,
-        /// And after.
-        to: u64,
     },
     /// Bytes after the last tensor.
     TrailingBytes {
-        /// How many.
+        /// Their number.
         count: u64,
     },
 }
@@ -92,15 +90,12 @@ impl fmt::Display for Change {
                 write!(f, "the metadata value of {key:?} was {found} and is now its JSON text")
             }
             Self::ZeroPadding { count } => {
-                write!(f, "{count} zero bytes at the end of the header are now spaces")
+                write!(f, "zero bytes at the end of the header are now spaces: {count}")
             }
-            Self::Alignment { from, to } => {
-                write!(
-                    f,
-                    "the data began at byte {from} and now begins at byte {to}, a multiple of {ALIGNMENT}"
-                )
+            Self::Alignment { from } => {
+                write!(f, "the data began at byte {from}, which is not a multiple of {ALIGNMENT}")
             }
-            Self::TrailingBytes { count } => write!(f, "{count} bytes after the last tensor are left out"),
+            Self::TrailingBytes { count } => write!(f, "bytes after the last tensor are left out: {count}"),
         }
     }
 }
@@ -135,8 +130,7 @@ impl Repair {
         }
         let old_start = LENGTH_FIELD + len;
         if old_start % ALIGNMENT != 0 {
-            let to = (LENGTH_FIELD + text.len() as u64).next_multiple_of(ALIGNMENT);
-            changes.push(Change::Alignment { from: old_start, to });
+            changes.push(Change::Alignment { from: old_start });
         }
         while (LENGTH_FIELD + text.len() as u64) % ALIGNMENT != 0 {
             text.push(' ');
@@ -177,13 +171,13 @@ impl Repair {
         &self.bytes
     }
 
-    /// Where the data section lies in the old file.
+    /// Range of the data section in the old file.
     #[must_use]
     pub fn data_range(&self) -> Range<u64> {
         self.data.clone()
     }
 
-    /// What was changed; nothing in a file that needs no repair.
+    /// The changes, empty for a file that needs no repair.
     #[must_use]
     pub fn changes(&self) -> &[Change] {
         &self.changes

@@ -39,7 +39,7 @@ impl RepairedFile {
         Ok(Self { source, repair })
     }
 
-    /// What was repaired.
+    /// The repair: the new header and the list of changes.
     #[must_use]
     pub const fn repair(&self) -> &Repair {
         &self.repair
