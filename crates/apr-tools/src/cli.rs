@@ -309,7 +309,7 @@ fn names() -> Vec<String> {
     Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }
 
-fn is_command(word: &str) -> bool {
+pub(crate) fn is_command(word: &str) -> bool {
     word == "help" || Command::has_subcommand(word)
 }
 

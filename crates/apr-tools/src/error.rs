@@ -121,6 +121,8 @@ struct Details {
     /// Of the metadata.
     key: Option<String>,
     why: Option<String>,
+    /// Usage of the command.
+    usage: Option<String>,
     help: Option<String>,
     /// Text printed instead of the block: the usage errors of the argument parser.
     block: Option<String>,
@@ -137,6 +139,7 @@ impl Failure {
             tensor: None,
             key: None,
             why: None,
+            usage: None,
             help: None,
             block: None,
         }))
@@ -247,6 +250,12 @@ impl Failure {
         Self(Box::new(Details { file: self.0.file, why: Some(why), ..*damage.0 }))
     }
 
+    /// In other words.
+    pub(crate) fn saying(mut self, what: impl Into<String>) -> Self {
+        self.0.what = what.into();
+        self
+    }
+
     pub(crate) fn because(mut self, why: impl Into<String>) -> Self {
         self.0.why = Some(why.into());
         self
@@ -255,6 +264,12 @@ impl Failure {
     /// What to do next, in place of the advice that belongs to the code.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into());
+        self
+    }
+
+    /// Usage of the command.
+    pub(crate) fn with_usage(mut self, usage: impl Into<String>) -> Self {
+        self.0.usage = Some(usage.into());
         self
     }
 
@@ -321,7 +336,7 @@ impl Failure {
             let _ = writeln!(block, "  {label:<8}{text}");
         };
         if let Some(file) = &details.file {
-            line("file:", &escape::path(file));
+            line("file:", &escape::short_path(file));
         }
         if let Some(place) = &details.place {
             line("where:", place);
@@ -337,6 +352,9 @@ impl Failure {
         }
         if let Some(why) = &details.why {
             line("why:", &Visible(why));
+        }
+        if let Some(usage) = &details.usage {
+            line("usage:", &Visible(usage));
         }
         if let Some(help) = self.advice() {
             line("help:", &Visible(&help));

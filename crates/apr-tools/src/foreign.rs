@@ -47,8 +47,12 @@ pub(crate) fn recognized(kind: FileKind) -> Option<FileKind> {
 
 /// Refuses a file of this kind where `expected` is read.
 pub(crate) fn refusal(kind: FileKind, expected: &str, path: &Path) -> Failure {
-    let failure =
-        Failure::new(CODE_FOREIGN_FORMAT, format!("this is {}, not {expected}", kind.title())).in_file(path);
+    let what = match kind.foreign() {
+        // Its title says what it is not.
+        Some(Format::GitLfs | Format::GitLfsConflict) => format!("this is {}", kind.title()),
+        _ => format!("this is {}, not {expected}", kind.title()),
+    };
+    let failure = Failure::new(CODE_FOREIGN_FORMAT, what).in_file(path);
     failure.help(match (kind, kind.foreign()) {
         (FileKind::Model(_), Some(_)) if !kind.fits(path) => {
             "the name promises another format: if the content is what you expect, rename the file, and `apr` reads it"

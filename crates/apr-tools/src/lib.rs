@@ -32,6 +32,7 @@ mod scoring;
 mod sealed_file;
 mod secrets;
 mod threads;
+mod usage;
 mod whole_file;
 
 pub use program::{run, run_json};

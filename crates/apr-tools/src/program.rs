@@ -7,13 +7,13 @@ use std::io::Write;
 use std::panic::{self, PanicHookInfo};
 
 use clap::Parser as _;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 
 use crate::cli::Cli;
 use crate::error::{CODE_INTERNAL, CODE_USAGE, Exit, Failure};
-use crate::terminal::escape::{Visible, escaped, without_credentials};
+use crate::terminal::escape::Visible;
 use crate::terminal::{Console, Data, Style, progress};
-use crate::{cli, interruption, jobs, secrets, terminal::suggest};
+use crate::{cli, interruption, jobs, secrets, usage};
 
 /// Runs the program with its arguments, the first of which is its name, and gives its exit code.
 ///
@@ -78,11 +78,9 @@ fn answer(args: Vec<OsString>, data: &Data) -> Exit {
             crate::remote::finish(&console);
             (console, result)
         }
-        Err(mut error) => {
+        Err(error) => {
             let mut console = cli::fallback_console(&args, data);
-            forget_far_suggestions(&mut error);
-            suggest_algorithm(&mut error);
-            let result = usage(error, &mut console);
+            let result = usage(error, &args, &mut console);
             (console, result)
         }
     };
@@ -92,82 +90,24 @@ fn answer(args: Vec<OsString>, data: &Data) -> Exit {
     }
 }
 
-/// Drops the suggestion of an option that is far from what was typed, and the hint that an option may be meant as a value.
-fn forget_far_suggestions(error: &mut clap::Error) {
-    if error.kind() != ErrorKind::UnknownArgument {
-        return;
-    }
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.trim_start_matches('-').to_owned()),
-        _ => None,
-    };
-    if let (Some(typed), Some(suggested)) = (text(ContextKind::InvalidArg), text(ContextKind::SuggestedArg))
-        && suggest::closest(&typed, [&suggested]).is_none()
-    {
-        error.remove(ContextKind::SuggestedArg);
-    }
-    error.remove(ContextKind::Suggested);
-}
-
-/// Says what is missing if options of an algorithm come before its name.
-fn suggest_algorithm(error: &mut clap::Error) {
-    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else { return };
-    if error.kind() == ErrorKind::UnknownArgument && usage.to_string().trim_end().ends_with("<ALGORITHM>") {
-        let tip = "name the algorithm first: apr train ALGORITHM --data TABLE ...; `apr train --help` lists the algorithms";
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    }
-}
-
 /// What the argument parser has to say: help and version are data, the rest are usage errors.
-fn usage(mut error: clap::Error, console: &mut Console) -> Result<Exit, Failure> {
-    escape_words(&mut error);
-    let text = error.render().to_string();
+fn usage(error: clap::Error, args: &[OsString], console: &mut Console) -> Result<Exit, Failure> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             console.text(|out, style| match style.is_plain() {
-                true => out.write_all(text.as_bytes()),
+                true => out.write_all(error.render().to_string().as_bytes()),
                 false => write!(out, "{}", error.render().ansi()),
             })?;
             Ok(Exit::Success)
         }
-        kind => {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             // Names of files can reach this text through the command line.
+            let text = error.render().to_string();
             let lines: Vec<String> = text.lines().map(|line| Visible(line).to_string()).collect();
-            let is_help = kind == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-            let what = if is_help { "no command is given" } else { first_line(&lines) };
-            let label = console.err_style.red(&format!("error[{CODE_USAGE}]"));
-            let block = if is_help {
-                lines.join("\n") + "\n"
-            } else {
-                lines.join("\n").replacen("error:", &format!("{label}:"), 1) + "\n"
-            };
-            Err(Failure::new(CODE_USAGE, what).instead(block))
+            Err(Failure::new(CODE_USAGE, "no command is given").instead(lines.join("\n") + "\n"))
         }
+        _ => Err(usage::failure(error, args)),
     }
-}
-
-/// Escapes what an error repeats of the command line: a word may hold line feeds, which would look like lines of the program.
-fn escape_words(error: &mut clap::Error) {
-    use clap::error::ContextValue::{String, Strings, StyledStrs};
-    let escaped = |text: &str| escaped(&without_credentials(text.into()));
-    let escape = |value: &_| match value {
-        String(text) => Some(String(escaped(text))),
-        Strings(texts) => Some(Strings(texts.iter().map(|text| escaped(text)).collect())),
-        // Suggestions, which repeat words too.
-        StyledStrs(texts) => {
-            Some(StyledStrs(texts.iter().map(|text| escaped(&text.to_string()).into()).collect()))
-        }
-        _ => None,
-    };
-    let values: Vec<_> =
-        error.context().filter_map(|(kind, value)| escape(value).map(|value| (kind, value))).collect();
-    for (kind, value) in values {
-        error.insert(kind, value);
-    }
-}
-
-fn first_line(lines: &[String]) -> &str {
-    lines.first().map_or("", |line| line.strip_prefix("error: ").unwrap_or(line))
 }
 
 /// Shows a failure where the reader looks for it and says how the run ends.

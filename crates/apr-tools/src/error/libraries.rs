@@ -56,6 +56,9 @@ impl Failure {
         if let Some(system) = system {
             failure = failure.of_system(system);
         }
+        if error.code() == "rm-url" && failure.what().contains("ORG/NAME") {
+            failure = failure.help("write hf://ORG/NAME, as the page of the repository shows it");
+        }
         match any.downcast_ref::<model_file::Error>() {
             Some(error) => failure.advised(error.kind()),
             None => failure,

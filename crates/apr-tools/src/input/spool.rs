@@ -26,7 +26,17 @@ impl Spool {
     /// If its first bytes cannot begin a model (so that an endless stream of other things is refused at
     /// once), if it exceeds the cap, or if the file cannot be written.
     pub(super) fn from_stdin() -> Result<Self, Failure> {
-        Self::copied(plausible)
+        let spool = Self::copied(plausible)?;
+        match spool.path().metadata() {
+            Ok(file) if file.len() == 0 => {
+                let error = st_core::Error::from(st_core::ErrorKind::HeaderTooSmall { available: 0 });
+                Err(Failure::from(error)
+                    .saying("standard input was empty")
+                    .in_file(Path::new("-"))
+                    .help("check the command before the pipe: it wrote nothing"))
+            }
+            _ => Ok(spool),
+        }
     }
 
     /// Copies standard input to its end, whatever it is.

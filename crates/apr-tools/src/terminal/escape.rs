@@ -11,6 +11,9 @@ pub(crate) use json_scan::{Visible, is_hazard};
 
 use super::suggest::is_url;
 
+/// Most characters of a path in a message: more than those of paths that people type.
+const MAX_PATH: usize = 400;
+
 /// Most names that are listed.
 const MAX_NAMES: usize = 10;
 
@@ -46,6 +49,11 @@ pub(crate) fn some_of(names: &[String]) -> String {
 /// A path for people to read.
 pub(crate) fn path(path: &Path) -> String {
     escaped(&without_credentials(path.to_string_lossy()))
+}
+
+/// A path in a message: a very long one is cut.
+pub(crate) fn short_path(path: &Path) -> String {
+    cut(&without_credentials(path.to_string_lossy()), MAX_PATH)
 }
 
 /// A text as a word of a shell's command line, in quotes.

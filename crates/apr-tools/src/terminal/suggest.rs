@@ -28,7 +28,7 @@ fn distance(a: &str, b: &str) -> usize {
 pub(crate) fn missing(path: &Path) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Ok(entries) = fs::read_dir(folder) else {
-        return format!("check the path: there is no folder {}", escape::path(folder));
+        return format!("check the path: there is no folder {}", escape::short_path(folder));
     };
     let names = entries.flatten().take(MAX_ENTRIES);
     let names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
