@@ -1,6 +1,7 @@
 //! The input of a command: a file, a set of shards, or standard input.
 
 mod copies;
+pub(crate) mod cut_file;
 mod folder;
 mod sealed;
 mod source;
@@ -9,6 +10,7 @@ mod tensor;
 
 use std::path::Path;
 
+use foreign_format::Format as ForeignFormat;
 use model_file::entries::Exported;
 pub(crate) use model_file::{
     AprV1, AprV2, Contents, Gguf, MetadataValue, ModelFormat as Format, NamedModel, Part,
@@ -17,6 +19,7 @@ pub(crate) use model_file::{
 use model_file::{ErrorKind, FileKind, ModelFile, OpenOptions, SafeTensors};
 use read_at::AnySource;
 use st_core::ShardProblem;
+use st_mmap::FolderIndex;
 
 pub(crate) use self::copies::Copies;
 pub(crate) use self::folder::holds_model;
@@ -26,7 +29,12 @@ use crate::error::{CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, COD
 use crate::foreign;
 use crate::remote;
 use crate::secrets::SignedBy;
+use crate::terminal::{Console, escape};
 use crate::whole_file::advised;
+
+/// Codes of strict reading, whose remedy is to read with `--compat`: for a file with another defect as well it leads nowhere.
+const OF_STRICT: [&str; 5] =
+    ["st-strict-whitespace", "st-strict-array", "st-strict-dtype", "st-duplicate-tensor", "st-duplicate-key"];
 
 /// A temporary file with all of standard input, whatever it is.
 ///
@@ -42,6 +50,8 @@ pub(crate) fn any_stdin() -> Result<durable_file::Scratch, Failure> {
 pub(crate) struct Model {
     file: ModelFile<AnySource>,
     source: Source,
+    /// Problems of the index for which the set can be read all the same.
+    harmless: Vec<ShardProblem>,
 }
 
 impl Model {
@@ -76,11 +86,24 @@ impl Model {
     ///
     /// Those of [`open`](Self::open).
     pub(crate) fn from_source(source: Source, rules: &Rules) -> Result<Self, Failure> {
-        let (model, problems) = Self::with_problems(source, rules)?;
+        let (mut model, problems) = Self::with_problems(source, rules)?;
+        let (harmless, problems): (Vec<_>, Vec<_>) =
+            problems.into_iter().partition(ShardProblem::is_harmless);
+        model.harmless = harmless;
         match problems.as_slice() {
             [] => Ok(model),
             problems => Err(disagreement(model.label(), problems)),
         }
+    }
+
+    /// Problems of an index that do not keep the set from being read.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        self.harmless.iter().map(|problem| note_on_index(problem, self.label()))
+    }
+
+    /// Says what is wrong with an index although the set can be read.
+    pub(crate) fn tell_notes(&self, console: &Console) {
+        self.notes().for_each(|note| console.remark(note));
     }
 
     /// Opens a source, with every disagreement between an index and its shards.
@@ -112,8 +135,8 @@ impl Model {
     /// If it cannot be read or is not valid; if it is not signed by a trusted key, or cannot be decrypted.
     pub(crate) fn undecoded(source: Source, rules: &Rules) -> Result<Self, Failure> {
         match source.model_file(rules) {
-            Ok(file) => Ok(Self { file, source }),
-            Err(error) => Err(opening_failure(error, &source, rules)),
+            Ok(file) => Ok(Self { file, source, harmless: Vec::new() }),
+            Err(error) => Err(cut_file::advised(opening_failure(error, &source, rules), source.label())),
         }
     }
 
@@ -169,6 +192,19 @@ impl Model {
         self.source.label()
     }
 
+    /// The opened file, for people: the file or index in a folder that was named.
+    pub(crate) fn shown(&self) -> &Path {
+        match self.contents() {
+            Contents::SafeTensors(files) if self.label().is_dir() => match &**files {
+                SafeTensors::Sharded(set) => set.path(),
+                SafeTensors::File(file) => file.path(),
+                _ => self.label(),
+            },
+            _ if self.label().is_dir() => self.path(),
+            _ => self.label(),
+        }
+    }
+
     /// Where its bytes are; of a set of files, what was named.
     pub(crate) fn path(&self) -> &Path {
         self.source.path()
@@ -218,7 +254,7 @@ impl Model {
     ///
     /// If the file holds no known model, or a tensor cannot be read.
     pub(crate) fn named(self) -> Result<NamedModel, Failure> {
-        let Self { file, source } = self;
+        let Self { file, source, .. } = self;
         if let Contents::Foreign(content) = file.contents() {
             return Err(match file.is_sealed() {
                 true => sealed::holds(FileKind::Model(file.format()).title()).in_file(source.label()),
@@ -305,6 +341,10 @@ fn opening_failure(error: model_file::Error, source: &Source, rules: &Rules) -> 
     let is_accepted = || ModelFile::is_accepted_by_compat(path, &source.options(rules));
     let failure = failure_of(error, "read the header", source.label());
     match source.format() {
+        // `decrypt` opens files of version 1.
+        Format::AprV2 if failure.code() == "ac-encrypted" => source.relabel(failure).help(
+            "no known program encrypts .apr files of version 2: ask its author for a plain file, or for one that `apr encrypt` made",
+        ),
         // The header has a checksum of its own, which matched if the magic number did.
         Format::AprV2
             if failure.code() != "ac-magic"
@@ -329,6 +369,10 @@ fn opening_failure(error: model_file::Error, source: &Source, rules: &Rules) -> 
                 false => failure,
             }
         }
+        // Such a file has no parts to choose from.
+        Format::Foreign(ForeignFormat::Onnx) if failure.code() == "ft-duplicate-name" => {
+            source.relabel(failure).help("write the file again with the program that made it, with a name for each tensor")
+        }
         Format::Foreign(_) => source.relabel(failure),
         Format::SafeTensors | Format::Sealed => {
             if path.is_dir() {
@@ -342,16 +386,23 @@ fn opening_failure(error: model_file::Error, source: &Source, rules: &Rules) -> 
             // Of a URL only what was seen when it was opened is known.
             let is_foreign = |kind: &FileKind| matches!(kind, FileKind::Foreign(_));
             let kind = foreign::of_file(path).or_else(|| Some(source.kind()).filter(is_foreign));
-            // An index that is named like one was read as one.
-            let is_index = |kind: &FileKind| {
-                kind.foreign() == Some(foreign_format::Format::ShardIndex)
-                    && path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"))
-            };
-            source.relabel(match kind.filter(|kind| !is_index(kind)) {
+            // An index that was read as one has an error of its own.
+            let is_index =
+                source.label().extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+            let kind = kind.filter(|kind| !is_index || *kind != FileKind::Foreign(ForeignFormat::ShardIndex));
+            source.relabel(match kind {
                 Some(kind) => foreign::not_a_model(kind, path),
+                None if is_index => index_failure(failure, path),
+                None if matches!(failure.code(), "st-header-too-small") => too_short(failure, path),
                 None if rules.is_strict() && is_accepted() => failure.help(
                     "the official reader accepts this file: if you trust it, repeat with --compat, or rewrite it with \
                      `apr convert --compat IN OUT`",
+                ),
+                None if rules.is_strict() && OF_STRICT.contains(&failure.code()) => failure.help(
+                    "other readers refuse this file too: write it again with a safetensors library",
+                ),
+                None if source.is_repairable(rules) => failure.help(
+                    "the meaning of the header is clear: `apr convert IN OUT --repair` writes a copy with a valid one",
                 ),
                 None if failure.code() == "st-header-too-large" => failure.help(
                     "no file of a format that `apr` knows begins like this: name another file, or, if this is safetensors, get it again",
@@ -377,12 +428,58 @@ pub(crate) fn failure_of(error: model_file::Error, operation: &str, label: &Path
     failure.in_file(label)
 }
 
+/// The failure of a file that is too short for any model; an empty file is named as such.
+fn too_short(failure: Failure, path: &Path) -> Failure {
+    match path.metadata().map(|file| file.len()) {
+        Ok(0) => failure.saying("the file is empty"),
+        _ => failure,
+    }
+}
+
+/// The failure of an index that cannot be read.
+fn index_failure(failure: Failure, path: &Path) -> Failure {
+    match path.parent().and_then(new_index) {
+        Some(help) if failure.exit() == Exit::Invalid => failure.help(help),
+        _ => failure,
+    }
+}
+
 /// The failure for problems of a set of shards.
 pub(crate) fn disagreement(path: &Path, problems: &[ShardProblem]) -> Failure {
     let shown: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();
     let more = problems.len().saturating_sub(shown.len());
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    Failure::new(CODE_SHARDS, "the index and the shards do not agree")
+    let failure = Failure::new(CODE_SHARDS, "the index and the shards do not agree")
         .in_file(path)
-        .because(format!("{}{more}", shown.join("; ")))
+        .because(format!("{}{more}", shown.join("; ")));
+    let folder = if path.is_dir() { Some(path) } else { path.parent() };
+    match folder.and_then(new_index) {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
+}
+
+/// The advice to make the index anew, if that works in this folder.
+fn new_index(folder: &Path) -> Option<String> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    FolderIndex::of(folder, &st_core::ReadOptions::STRICT).ok()?;
+    let shown = escape::path_word(folder);
+    Some(format!(
+        "if the files are all there, `apr shard --index {shown} --force` makes a new index of them; else fetch the files again"
+    ))
+}
+
+/// The advice to make an index where there is none, if that works in this folder.
+fn missing_index(folder: &Path) -> Option<String> {
+    FolderIndex::of(folder, &st_core::ReadOptions::STRICT).ok()?;
+    Some(format!("`apr shard --index {}` makes the index of these files", escape::path_word(folder)))
+}
+
+/// The note about a problem for which the set can be read all the same.
+pub(crate) fn note_on_index(problem: &ShardProblem, path: &Path) -> String {
+    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
+    format!(
+        "{problem}; no loader needs it, and `apr shard --index {} --force` corrects it",
+        escape::path_word(folder)
+    )
 }

@@ -352,6 +352,26 @@ pub(crate) fn create(path: &Path, overwrite: Overwrite) -> Result<Replacement, F
     })
 }
 
+/// Refuses inputs that do not exist. Called before the output is checked: if the two were exchanged, `--force` would
+/// be wrong advice.
+///
+/// # Errors
+///
+/// If one does not exist.
+pub(crate) fn check_inputs<'p, P: AsRef<Path> + ?Sized + 'p>(
+    inputs: impl IntoIterator<Item = &'p P>,
+) -> Result<(), Failure> {
+    let is_missing = |path: &&Path| {
+        let is_here = path.as_os_str() != "-" && !remote::is_url(path);
+        is_here && path.metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    };
+    match inputs.into_iter().map(AsRef::as_ref).find(is_missing) {
+        Some(path) => durable_file::open_regular(path, u64::MAX)
+            .map_or_else(|error| Err(Failure::from(error).in_file(path)), |_| Ok(())),
+        None => Ok(()),
+    }
+}
+
 /// Refuses an output that is one of the inputs, for a command whose output is no new form of it: `--force` would lose the input.
 ///
 /// # Errors

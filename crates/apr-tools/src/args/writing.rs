@@ -1,11 +1,11 @@
 //! How files are written.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use crate::error::Failure;
-use crate::output::{Destination, Output, Overwrite, Run};
+use crate::output::{Destination, Output, Overwrite, Run, check_inputs};
 use crate::terminal::Console;
 
 /// Whether a file may be replaced.
@@ -54,12 +54,18 @@ impl WriteArgs {
         self.dry_run.run()
     }
 
-    /// The output at `path`, as [`Destination::check`] finds it.
+    /// The output at `path`, as [`Destination::check`] finds it, if the inputs exist: a missing input is reported first.
     ///
     /// # Errors
     ///
-    /// What that refuses.
-    pub(crate) fn output(self, path: &Path, console: &Console) -> Result<Output, Failure> {
+    /// Those of [`check_inputs`] and of [`Destination::check`].
+    pub(crate) fn output<'p>(
+        self,
+        inputs: impl IntoIterator<Item = &'p PathBuf>,
+        path: &Path,
+        console: &Console,
+    ) -> Result<Output, Failure> {
+        check_inputs(inputs)?;
         let (destination, overwrite, run) = (Destination::new(path), self.overwrite(), self.run());
         destination.check(overwrite, run, console)?;
         Ok(Output { destination, overwrite, run })

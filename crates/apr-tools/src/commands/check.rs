@@ -18,7 +18,7 @@ use crate::code_files;
 use crate::commands::convert::FormatArg;
 use crate::commands::verify::signature_beside;
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_USAGE, Exit, Failure};
-use crate::input::{Format, Model, Rules, Source};
+use crate::input::{self, Format, Model, Rules, Source};
 use crate::output::ending::Ending;
 use crate::secrets::{Keys, KeysArgs, SignedBy};
 use crate::terminal::{Console, escape};
@@ -260,8 +260,15 @@ fn sound(source: Source, rules: &Rules, console: &Console) -> Result<Sound, Refu
         Format::Foreign(_) => foreign(source, rules).map_err(Refusal::Unsound),
         Format::SafeTensors | Format::Sealed => match Model::with_problems(source, rules) {
             Err(failure) => Err(Refusal::Unsound(failure)),
-            Ok((_, problems)) if !problems.is_empty() => Err(Refusal::Shards(problems)),
-            Ok((model, _)) => count(&model).map_err(Refusal::Unsound),
+            Ok((_, problems)) if !problems.iter().all(ShardProblem::is_harmless) => {
+                Err(Refusal::Shards(problems))
+            }
+            Ok((model, problems)) => {
+                let mut sound = count(&model).map_err(Refusal::Unsound)?;
+                let note = |problem| input::note_on_index(problem, model.label());
+                sound.warnings.extend(problems.iter().map(note));
+                Ok(sound)
+            }
         },
     }
 }

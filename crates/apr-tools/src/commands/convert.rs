@@ -64,13 +64,19 @@ const AFTER_HELP: &str = "Tensors are copied byte for byte, one chunk at a time,
     Exit codes: 0 success, 2 OUT exists or has the extension of another format, nothing selected or the format cannot hold it, 3 invalid file, 4 corrupted or signed, 5 I/O, 6 another format or encrypted.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP, override_usage = "apr convert [OPTIONS] <IN> <OUT>")]
 pub(crate) struct Args {
     #[arg(value_name = "IN", help = INPUT_HELP)]
     input: PathBuf,
     /// The new file, or `-` for standard output.
-    #[arg(value_name = "OUT")]
-    output: PathBuf,
+    #[arg(value_name = "OUT", required_unless_present = "to")]
+    output: Option<PathBuf>,
+    /// OUT, as other commands take it.
+    #[arg(id = "to", short = 'o', long = "output", value_name = "OUT", conflicts_with = "output")]
+    to: Option<PathBuf>,
+    /// Repair the header of a safetensors file: metadata that are not strings, padding, bytes after the data. Lists what is changed.
+    #[arg(long, conflicts_with = "recursive")]
+    repair: bool,
     /// IN is a folder: convert all files below it into the folder OUT, as `apr batch` does. Needs --format.
     #[arg(long, requires = "format", conflicts_with = "dry_run")]
     recursive: bool,
@@ -142,6 +148,16 @@ enum Base {
 }
 
 impl Args {
+    /// The new file.
+    ///
+    /// # Errors
+    ///
+    /// If neither argument names it, which the parser refuses before.
+    fn output(&self) -> Result<&Path, Failure> {
+        let output = self.output.as_deref().or(self.to.as_deref());
+        output.ok_or_else(|| Failure::new(CODE_USAGE, "OUT is missing"))
+    }
+
     /// Refuses options that are about a file, its tensors or text metadata, where a folder becomes a language model.
     ///
     /// # Errors
@@ -165,6 +181,7 @@ impl Args {
             ("no-metadata", self.no_metadata),
             ("allow-empty", self.allow_empty),
             ("dequantize", self.dequantize.dtype().is_some()),
+            ("repair", self.repair),
         ];
         let of_foreign = self.foreign.given().map(|name| (name, true));
         match given.into_iter().chain(of_foreign).chain(self.layout.given()).find(|(_, is_given)| *is_given) {
@@ -240,6 +257,8 @@ pub(crate) struct Request<'a> {
     pub(crate) metadata: MetadataEdit,
     pub(crate) detached: Option<Detached>,
     pub(crate) foreign: foreign_tensors::Options,
+    /// Whether the header of the input is repaired.
+    pub(crate) repair: bool,
     /// What becomes of blocks that the format has no type for.
     pub(crate) blocks: Blocks,
     /// Whether a file without tensors may be written.
@@ -256,7 +275,8 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         // The command line became one of `apr batch`.
         return Err(Failure::new(CODE_INTERNAL, "a folder is no single file"));
     }
-    let destination = Destination::new(&args.output);
+    let out = args.output()?;
+    let destination = Destination::new(out);
     let target = Target::new(args.target, args.layout, &destination)?;
     let place = if target.is_of_models() { args.language.place(&args.input)? } else { None };
     if let Some(place) = place {
@@ -266,7 +286,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
             args.language.refuse_of_gguf()?;
         }
         let rules = args.payload.apply(args.compat.rules());
-        let output = args.write.output(&args.output, console)?;
+        let output = args.write.output([&args.input], out, console)?;
         let format = if target.is_gguf() { Format::Gguf } else { Format::AprV2 };
         return language_model::run(&args.language, place, &args.input, &rules, (output, format), console);
     }
@@ -280,7 +300,8 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         dequantize: args.dequantize.dtype(),
         renames: args.rename.iter().map(|rule| Rename::parse(rule)).collect::<Result<_, _>>()?,
         metadata: MetadataEdit::new(args)?,
-        output: args.write.output(&args.output, console)?,
+        output: args.write.output([&args.input], out, console)?,
+        repair: args.repair,
         detached: args.detached.load()?,
         foreign: args.foreign.options(),
         blocks: Blocks::Exact,
@@ -321,9 +342,14 @@ pub(crate) fn model_folder(
 pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exit, Failure> {
     let Request { input, rules, target, output, layout, dequantize, renames, blocks, .. } = request;
     let Output { destination, overwrite, run } = output;
-    let source =
+    let mut source =
         Source::open_verified(input, request.detached.as_ref(), console)?.with_foreign(request.foreign);
+    let repaired = if request.repair { source.repair(&rules)? } else { Vec::new() };
+    if request.repair && repaired.is_empty() {
+        console.remark("the header needs no repair");
+    }
     let model = Model::from_source(source, &rules)?;
+    model.tell_notes(console);
     if let Some(disagreement) = Ending::disagreement(model.format(), model.label()) {
         console.remark(disagreement);
     }
@@ -403,8 +429,15 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
     let is_whole = n_renamed == 0 && is_all;
     let lost_parts = lost::parts(&model, format).map_err(|failure| failure.in_file(input))?;
     lost.extend(lost_parts);
-    let mut job =
-        Job { schema: "apr.convert/2", model: &model, destination: &destination, overwrite, run, lost };
+    let mut job = Job {
+        schema: "apr.convert/2",
+        model: &model,
+        destination: &destination,
+        overwrite,
+        run,
+        lost,
+        repaired,
+    };
     let tensors = || names.iter().map(String::as_str).zip(selected.iter().copied());
     let entries = || metadata.clone().unwrap_or_default();
     let at_input = |failure: Failure| match failure.code() {

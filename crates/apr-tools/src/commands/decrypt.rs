@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use apr_container::{KeyHint, RawModel, UncheckedSignature, inspect_bytes_with, verify_signature};
+use model_file::FileKind;
 use serde::Serialize;
 
 use crate::args::{CompatArg, PayloadArgs, WriteArgs};
-use crate::error::{Exit, Failure};
+use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
 use crate::input::{Format, Rules, Source};
 use crate::report::{Report, Written};
 use crate::secrets::{Keys, KeysArgs, SignedBy, refuse_shared_stdin};
@@ -64,13 +65,16 @@ impl Report for DecryptReport<'_> {
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let (path, mut rules) = (args.input.as_path(), args.payload.apply(args.compat.rules()));
     refuse_shared_stdin(args.keys.takes_stdin(), path)?;
-    let output = args.write.output(&args.output, console)?;
+    let output = args.write.output([&args.input], &args.output, console)?;
     let source = Source::open_local(path)?;
     if source.format() == Format::Sealed {
         return open::open(&source, output, None, &args.keys, console);
     }
-    let source =
-        whole_file::of_version_1(source, "sealed files and .apr models of version 1 are what is encrypted")?;
+    refuse_plain(&source)?;
+    let source = whole_file::of_version_1(
+        source,
+        "`apr` decrypts sealed files and encrypted .apr models of version 1",
+    )?;
     let keys = Keys::of_signers(args.keys.trust.load()?);
     let bytes = whole_file::read(&source, &rules, keys.trusted().trust(), console)?;
     let refused = |error: apr_container::Error, rules: &Rules| {
@@ -86,7 +90,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     let info = inspect_bytes_with(&bytes, &rules.apr).map_err(|error| refused(error, &rules))?;
     if !info.encrypted {
-        let failure = Failure::new("ac-not-encrypted", "the file is not encrypted").in_file(path);
+        let failure = Failure::new("ac-not-encrypted", "this file is not encrypted").in_file(path);
         return Err(failure.help("there is nothing to decrypt: it is read as it is"));
     }
     if info.signed && signer.is_none() && rules.apr.unchecked_signature == UncheckedSignature::Refuse {
@@ -119,4 +123,17 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     output.tell("not encrypted, not signed", file.len(), console)?;
     Ok(Exit::Success)
+}
+
+/// Refuses a model in a format that has no encryption.
+fn refuse_plain(source: &Source) -> Result<(), Failure> {
+    match source.kind() {
+        FileKind::Model(Format::SafeTensors | Format::AprV2 | Format::Gguf) => {
+            Err(Failure::new(CODE_FOREIGN_FORMAT, "this file is not encrypted")
+                .in_file(source.label())
+                .because(format!("it is {}", source.format().title()))
+                .help("there is nothing to decrypt: it is read as it is"))
+        }
+        _ => Ok(()),
+    }
 }

@@ -133,9 +133,10 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         let inputs = args.teachers.iter().chain([&args.data]).chain(args.unlabeled.as_ref());
         output::keep_inputs(output, inputs)?;
     }
-    let Output { destination, overwrite, run } = args.write.output(&args.output, console)?;
+    let Output { destination, overwrite, run } =
+        args.write.output(args.teachers.iter().chain([&args.data]), &args.output, console)?;
     Ending::check_output(&destination, Format::AprV1)?;
-    let report_to = args.report.as_deref().map(|path| args.write.output(path, console)).transpose()?;
+    let report_to = args.report.as_deref().map(|path| args.write.output([], path, console)).transpose()?;
     if report_to.as_ref().is_some_and(|report| report.destination == destination) {
         let failure = Failure::new(CODE_USAGE, "the model and its report go to the same place");
         return Err(failure.help("give --report and -o different names"));

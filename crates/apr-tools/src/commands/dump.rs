@@ -97,7 +97,8 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let is_text = format != Format::Npy && args.output.as_os_str() == "-";
     // Text goes to a terminal; a report has the values itself.
     output::keep_inputs(&args.output, [&args.input])?;
-    let output = if is_text { None } else { Some(args.write.output(&args.output, console)?) };
+    let output =
+        if is_text { None } else { Some(args.write.output([&args.input], &args.output, console)?) };
     let rules = args.size_limit.apply(args.compat.rules()).with_unchecked_signatures();
     let path = args.input.as_path();
     let source = Source::open(path)?.with_keys(&Rc::new(args.keys.load([path])?));
@@ -133,9 +134,11 @@ fn find<'m>(model: &'m Model, name: Option<&str>) -> Result<Tensor<'m>, Failure>
         let failure = Failure::new(CODE_USAGE, format!("there is no tensor `{}`", escape::cut(name, 60)))
             .in_file(model.label());
         match suggest::closest(name, tensors.iter().map(|tensor| tensor.name())) {
-            Some(near) => failure
-                .help(format!("did you mean `{}`? `apr tensors` lists the names", escape::cut(near, 60))),
-            None => failure.help("`apr tensors` lists the names"),
+            Some(near) => failure.help(format!(
+                "did you mean `{}`? `apr tensors FILE` lists the names",
+                escape::cut(near, 60)
+            )),
+            None => failure.help("`apr tensors FILE` lists the names"),
         }
     })
 }

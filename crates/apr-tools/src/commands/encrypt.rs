@@ -78,9 +78,9 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let (path, rules) = (args.input.as_path(), args.payload.apply(args.compat.rules()));
     let (recipients, signing) = (&args.recipients, &args.signing);
     refuse_shared_stdin(recipients.takes_stdin() || signing.takes_stdin(), path)?;
-    let output = args.write.output(&args.output, console)?;
+    let output = args.write.output([&args.input], &args.output, console)?;
     if !recipients.is_given() {
-        return Err(Failure::new(CODE_USAGE, "for whom is the file to be encrypted?").help(
+        return Err(Failure::new(CODE_USAGE, "no recipient or password is given").help(
             "name --recipient KEY, or take a password: --ask-password, --password-file, --password-fd",
         ));
     }

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
             .help("--dequantize makes numbers of quantized tensors"));
     }
     let (path, folder) = file(&args.output, ending, args.write.run())?;
-    let output = args.write.output(&path, console)?;
+    let output = args.write.output([&args.input], &path, console)?;
     let rules = args.payload.apply(args.compat.rules());
     let dequantize = args.dequantize.dtype();
     if ending == "gguf"
@@ -102,6 +102,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         metadata: MetadataEdit::default(),
         detached: None,
         foreign: foreign_tensors::Options::default(),
+        repair: false,
         blocks: Blocks::Nearest,
         allow_empty: false,
     };

@@ -248,7 +248,7 @@ fn set(args: &SetArgs, console: &mut Console) -> Result<Exit, Failure> {
         return Err(Failure::new(CODE_USAGE, "nothing to set is named")
             .help("name --licensee, --expiry, --seats, --tier, --id or --hash; or --clear"));
     }
-    let output = args.write.output(&args.output, console)?;
+    let output = args.write.output([&args.input], &args.output, console)?;
     let source = whole_file::source(path, INSTEAD)?;
     let bytes = whole_file::read(&source, &rules, Trust::NoSignature, console)?;
     let mut model = whole_file::open_plain(&bytes, &source, &rules)?;

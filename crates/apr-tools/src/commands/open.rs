@@ -79,7 +79,7 @@ impl Report for OpenReport<'_> {
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     refuse_shared_stdin(args.keys.takes_stdin(), &args.input)?;
     // The output is checked before standard input is read.
-    let output = args.write.output(&args.output, console)?;
+    let output = args.write.output([&args.input], &args.output, console)?;
     open(&Source::open(&args.input)?, output, args.tensor.as_deref(), &args.keys, console)
 }
 

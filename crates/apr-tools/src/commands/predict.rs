@@ -23,7 +23,7 @@ use crate::args::{CompatArg, ForceArg, PayloadArgs};
 use crate::detached::DetachedArgs;
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{Model, NamedModel, Source};
-use crate::output::{Destination, Overwrite, Run, keep_inputs};
+use crate::output::{Destination, Overwrite, Run, check_inputs, keep_inputs};
 use crate::report::List;
 use crate::sealed_file::tell_cost;
 use crate::secrets::{Keys, KeysArgs};
@@ -55,8 +55,11 @@ pub(crate) struct Args {
     /// A model in a file of any format, or a sealed file of one; `-` for standard input.
     #[arg(value_name = "MODEL", required_unless_present = "private")]
     model: Option<PathBuf>,
-    #[arg(short = 'i', long = "input", value_name = "TABLE", help = tables::TABLE_OR_LINES)]
-    rows: PathBuf,
+    /// The table, as --input names it.
+    #[arg(value_name = "TABLE", required_unless_present = "rows", conflicts_with = "private")]
+    table: Option<PathBuf>,
+    #[arg(short = 'i', long = "input", value_name = "TABLE", help = tables::TABLE_OR_LINES, conflicts_with = "table")]
+    rows: Option<PathBuf>,
     /// Write the predictions to this file instead of standard output; .jsonl, .parquet, .arrow and .arrows name its format.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -76,6 +79,17 @@ pub(crate) struct Args {
     force: ForceArg,
     #[command(flatten)]
     loading: LoadArgs,
+}
+
+impl Args {
+    /// The table.
+    ///
+    /// # Errors
+    ///
+    /// If neither argument names it, which the parser refuses before.
+    fn rows(&self) -> Result<&PathBuf, Failure> {
+        self.rows.as_ref().or(self.table.as_ref()).ok_or_else(|| Failure::new(CODE_USAGE, "TABLE is missing"))
+    }
 }
 
 /// How a model that predicts is loaded.
@@ -147,7 +161,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     if let Some(url) = &args.private.private {
         return private::run(args, url, console);
     }
-    let Args { rows: rows_path, dialect, .. } = args;
+    let (rows_path, dialect) = (args.rows()?, &args.dialect);
     let Some(model_path) = &args.model else { return Err(Failure::new(CODE_USAGE, "MODEL is missing")) };
     let destination = match &args.output {
         Some(path) if path.as_os_str() != "-" => Destination::File(path.clone()),
@@ -155,6 +169,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     };
     let overwrite = args.force.overwrite();
     if let Destination::File(path) = &destination {
+        check_inputs([model_path, rows_path])?;
         keep_inputs(path, [model_path, rows_path])?;
         destination.check(overwrite, Run::Write, console)?;
     }

@@ -65,9 +65,12 @@ const AFTER_HELP: &str = "A GGUF model of a known architecture becomes, byte for
 pub(crate) struct Args {
     #[arg(value_name = "MODEL", help = INPUT_HELP)]
     input: PathBuf,
+    /// The new file, as --output names it.
+    #[arg(id = "place", value_name = "OUT", required_unless_present = "output")]
+    place: Option<PathBuf>,
     /// The new file, or `-` for standard output.
-    #[arg(short, long, value_name = "OUT")]
-    output: PathBuf,
+    #[arg(short, long, value_name = "OUT", conflicts_with = "place")]
+    output: Option<PathBuf>,
     /// What the tensors become, by llama-quantize's names in any case.
     #[arg(short = 't', long = "type", value_name = "TYPE", value_parser = Listed(type_names))]
     type_name: String,
@@ -217,7 +220,9 @@ impl Wanted {
 /// If the input cannot be read or holds numbers that no block can, if the target is none or does not fit the format of the output,
 /// if the output cannot be written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
-    let output = args.write.output(&args.output, console)?;
+    let out = args.output.as_ref().or(args.place.as_ref());
+    let out = out.ok_or_else(|| Failure::new(CODE_USAGE, "OUT is missing"))?;
+    let output = args.write.output([&args.input], out, console)?;
     let wanted = Wanted::new(args, &output.destination)?;
     let folder = if wanted.is_gguf() { checkpoint::LanguageModel::of(&args.input)? } else { None };
     if let Some(folder) = folder.as_ref().filter(|folder| folder.is_input) {
@@ -228,6 +233,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let source = Source::open_verified(&args.input, detached.as_ref(), console)?;
     let source = source.with_foreign(args.foreign.options());
     let model = Model::from_source(source, &rules)?;
+    model.tell_notes(console);
     let label = model.label().to_owned();
     let in_model = |failure: Failure| failure.in_file(&label);
 

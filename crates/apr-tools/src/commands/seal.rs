@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let Args { input, recipients, signing, .. } = args;
     refuse_shared_stdin(recipients.takes_stdin() || signing.takes_stdin(), input)?;
     // The output is checked before standard input is read.
-    let output = args.write.output(&args.output, console)?;
+    let output = args.write.output([input], &args.output, console)?;
     seal(Source::open_local(input)?, input, output, recipients, signing, &args.extras, console)
 }
 

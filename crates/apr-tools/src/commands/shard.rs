@@ -1,6 +1,7 @@
 //! `apr shard`: splits a model into files of limited size, with an index.
 
 pub(crate) mod gguf;
+mod index;
 
 use alloc::borrow::Cow;
 use std::fs;
@@ -30,10 +31,12 @@ const AFTER_HELP: &str = "File names, index and the distribution of tensors are 
     model-00001-of-00003.safetensors and model.safetensors.index.json; a tensor larger than SIZE gets a file \
     of its own. If everything fits into one file, it is called model.safetensors and there is no index. A \
     new folder appears as a whole; in an existing one the index is written last.\n\n\
+    With --index, nothing is split: the index of the folder IN is made from the headers of its shards, where it is missing or wrong \
+    (--force replaces it).\n\n\
     A GGUF model becomes the files of llama-gguf-split, NAME-00001-of-00003.gguf, even if there is but one. In an \
     existing folder all of them are written before the first takes its place.\n\n\
     Examples:\n  apr shard model.safetensors -o shards --max-size 300 --dry-run\n  \
-    apr shard tiny_llama.gguf -o parts --max-tensors 8\n\n\
+    apr shard tiny_llama.gguf -o parts --max-tensors 8\n  apr shard --index sharded --force\n\n\
     Exit codes: 0 success, 2 a file exists, 3 invalid file, 5 I/O, 6 another format.";
 
 #[derive(Debug, clap::Args)]
@@ -42,8 +45,11 @@ pub(crate) struct Args {
     #[arg(value_name = "IN", help = INPUT_HELP)]
     input: PathBuf,
     /// Folder for the shards; created if missing.
-    #[arg(short, long, value_name = "DIR")]
-    output: PathBuf,
+    #[arg(short, long, value_name = "DIR", required_unless_present = "index")]
+    output: Option<PathBuf>,
+    /// IN is a folder of safetensors shards: write its index from them, and nothing else.
+    #[arg(long, conflicts_with_all = ["output", "max_size", "max_tensors", "prefix", "no_tensor_first_split"])]
+    index: bool,
     /// Maximum size of the tensors in one file: 5GB, 500MB, 2GiB or a number of bytes.
     #[arg(long, value_name = "SIZE", default_value = "5GB")]
     max_size: String,
@@ -76,16 +82,17 @@ struct PlannedFile<'m> {
 ///
 /// If the input cannot be read, or the set cannot be written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
-    let folder = args.output.as_path();
+    let Some(folder) = args.output.as_deref() else { return index::run(args, console) };
     let max_bytes = parse_size(&args.max_size)?;
     let (overwrite, run) = (args.write.overwrite(), args.write.run());
+    output::check_inputs([&args.input])?;
     if folder.metadata().is_ok_and(|entry| !entry.is_dir()) {
         return Err(Failure::new(CODE_OUTPUT_KIND, "the output exists and is not a folder").in_file(folder));
     }
 
     let source = Source::open(&args.input)?;
     if source.format() == Format::Gguf {
-        return gguf::run(args, max_bytes, source, console);
+        return gguf::run(args, folder, max_bytes, source, console);
     }
     let gguf_options = [
         ("max-tensors", args.max_tensors.is_some()),
@@ -94,6 +101,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     ];
     gguf::refuse_options(&gguf_options, "safetensors files")?;
     let model = Model::of_safetensors(source, &args.compat.rules())?;
+    model.tell_notes(console);
     let tensors = model.tensors()?;
     let options = WriteOptions { metadata: rewrite::metadata_of(&model, console)?, ..args.layout.options() };
     let plan = ShardPlan::new(tensors.iter().map(|tensor| (tensor.name(), tensor.byte_len())), max_bytes)?;

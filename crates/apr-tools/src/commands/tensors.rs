@@ -61,6 +61,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let path = args.input.as_path();
     let source = Source::open(path)?.with_keys(&Rc::new(args.keys.load([path])?));
     let model = Model::from_source(source.with_foreign(args.foreign.options()), &rules)?;
+    model.tell_notes(console);
     let mut tensors = model.tensors()?;
     tensors.retain(|tensor| args.selection.includes(tensor.name()));
     let digests = if args.digest { Some(digests(&tensors, console)?) } else { None };

@@ -135,7 +135,8 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let Job { name, common, columns, preparation, validation, seed, train } = args.algorithm.job();
     let (source, compression) = (&common.data, common.compression.compression().unwrap_or_default());
     output::keep_inputs(&common.output, [&common.data])?;
-    let Output { destination, overwrite, run } = common.write.output(&common.output, console)?;
+    let Output { destination, overwrite, run } =
+        common.write.output([&common.data], &common.output, console)?;
     Ending::check_output(&destination, Format::AprV1)?;
 
     let keys = Rc::new(common.keys.load([source.as_path()])?);

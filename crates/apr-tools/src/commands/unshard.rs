@@ -53,9 +53,10 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         return gguf::run(args, &shards, console);
     }
     refuse_options(&[("no-split-keys", args.no_split_keys)], "safetensors files")?;
-    let Output { destination, overwrite, run } = args.write.output(&args.output, console)?;
+    let Output { destination, overwrite, run } = args.write.output([&args.input], &args.output, console)?;
     Ending::check_output(&destination, Format::SafeTensors)?;
     let model = Model::of_safetensors(Source::open(&args.input)?, &args.compat.rules())?;
+    model.tell_notes(console);
     let options = WriteOptions { metadata: rewrite::metadata_of(&model, console)?, ..args.layout.options() };
     let tensors = model.tensors()?;
     let plan = Plan::new(tensors.iter().map(|tensor| (tensor.name(), *tensor)), &options)?;
@@ -66,6 +67,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         overwrite,
         run,
         lost: Vec::new(),
+        repaired: Vec::new(),
     };
     rewrite::write_and_report(&plan, &job, &options, console)?;
     Ok(Exit::Success)

@@ -70,10 +70,10 @@ pub(super) fn describe(failure: Failure, folder: &Path) -> Failure {
         return Failure::new("sm-no-model", format!("the folder has {shards}, and the index is missing"))
             .in_file(folder)
             .because(some(&models))
-            .help(format!(
+            .help(super::missing_index(folder).unwrap_or_else(|| format!(
                 "get {index}.safetensors.index.json from where the shards come from; one shard alone can be named: {}",
                 below(first)
-            ));
+            )));
     }
     let because =
         if names.is_empty() { "it is empty".to_owned() } else { format!("it has {}", some(&names)) };

@@ -85,7 +85,7 @@ impl Model {
             }
         })?;
         drop(sealed);
-        Ok(Self { file, source })
+        Ok(Self { file, source, harmless: Vec::new() })
     }
 }
 

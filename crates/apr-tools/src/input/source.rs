@@ -1,6 +1,7 @@
 //! The kind of FILE, by its first bytes.
 
 use alloc::rc::Rc;
+use alloc::sync::Arc;
 use core::cell::RefCell;
 use std::path::{Path, PathBuf};
 
@@ -8,11 +9,13 @@ use apr_container::v1;
 use durable_file::Scratch;
 use model_file::{FileKind, ModelFile, OpenOptions};
 use read_at::{AnySource, FileSource, ReadAt as _};
+use st_core::Change;
+use st_mmap::{RepairedFile, Shards};
 
 use super::spool::Spool;
 use super::{Format, Rules, failure_of};
 use crate::detached::Detached;
-use crate::error::Failure;
+use crate::error::{CODE_USAGE, Failure};
 use crate::foreign;
 use crate::remote::{Remote, is_url};
 use crate::secrets::Keys;
@@ -37,6 +40,8 @@ pub(crate) struct Source {
     foreign: foreign_tensors::Options,
     /// The file of another program that a folder holds.
     of_folder: Option<PathBuf>,
+    /// Its bytes with another header.
+    repaired: Option<Arc<RepairedFile>>,
 }
 
 impl Source {
@@ -64,6 +69,7 @@ impl Source {
             keys: Rc::default(),
             foreign: foreign_tensors::Options::default(),
             of_folder,
+            repaired: None,
         })
     }
 
@@ -121,6 +127,39 @@ impl Source {
     pub(crate) fn with_foreign(mut self, options: foreign_tensors::Options) -> Self {
         self.foreign = options;
         self
+    }
+
+    /// Repairs the header of a safetensors file; what is read from then on is the repaired file.
+    ///
+    /// # Errors
+    ///
+    /// If it is of another format, is not one file, or cannot be repaired.
+    pub(crate) fn repair(&mut self, rules: &Rules) -> Result<Vec<Change>, Failure> {
+        let is_index = self.label.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+        let is_file = !self.path().is_dir() && !is_index;
+        let refused = |what: String| Failure::new(CODE_USAGE, what).in_file(&self.label);
+        if self.format() != Format::SafeTensors || (is_file && matches!(self.kind, FileKind::Foreign(_))) {
+            let what = format!("--repair is for safetensors files, and this is {}", self.kind.title());
+            return Err(refused(what).help("leave --repair out"));
+        }
+        if !is_file {
+            return Err(refused("--repair is for one file, and this is a set of files".to_owned())
+                .help("name a file; `apr check FOLDER` says which one is invalid"));
+        }
+        let bytes = self.bytes().map_err(|error| self.relabel(error.into()))?;
+        let repaired = RepairedFile::of(bytes, self.path(), &rules.safetensors);
+        let repaired = repaired.map_err(|error| self.relabel(error.into()))?;
+        let changes = repaired.repair().changes().to_vec();
+        self.repaired = Some(Arc::new(repaired));
+        Ok(changes)
+    }
+
+    /// Whether [`repair`](Self::repair) would make a file of it that can be read.
+    pub(crate) fn is_repairable(&self, rules: &Rules) -> bool {
+        self.format() == Format::SafeTensors
+            && self
+                .bytes()
+                .is_ok_and(|bytes| RepairedFile::of(bytes, self.path(), &rules.safetensors).is_ok())
     }
 
     /// # Errors
@@ -207,7 +246,7 @@ impl Source {
     /// Those of [`ModelFile::open`].
     pub(crate) fn model_file(&self, rules: &Rules) -> Result<ModelFile<AnySource>, model_file::Error> {
         let options = self.options(rules);
-        if self.remote.is_some() {
+        if self.remote.is_some() || self.repaired.is_some() {
             return self.reopened(&options);
         }
         let file = self.file.take();
@@ -234,6 +273,10 @@ impl Source {
         &self,
         options: &OpenOptions<'_>,
     ) -> Result<ModelFile<AnySource>, model_file::Error> {
+        if let Some(repaired) = &self.repaired {
+            let (source, nothing) = (Arc::clone(repaired), Box::new(NothingBeside));
+            return ModelFile::from_shared(source, self.kind, self.path(), nothing, options);
+        }
         match &self.remote {
             Some(remote) => remote.model_file(options),
             None => ModelFile::open(self.path(), options),
@@ -273,6 +316,16 @@ impl Source {
             true => failure.in_place_of_file(&self.label),
             false => failure.in_file(&self.label),
         }
+    }
+}
+
+/// Of a single file.
+#[derive(Debug)]
+struct NothingBeside;
+
+impl Shards for NothingBeside {
+    fn open(&self, _: &str) -> Result<AnySource, read_at::Error> {
+        Err(read_at::Error::from_source(std::io::Error::from(std::io::ErrorKind::NotFound)))
     }
 }
 

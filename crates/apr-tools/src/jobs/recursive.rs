@@ -9,7 +9,7 @@ use crate::cli::Cli;
 
 const OPTION: &str = "recursive";
 /// What `batch` is told itself.
-const OWN: [&str; 5] = ["input", "output", OPTION, "jobs", "force"];
+const OWN: [&str; 6] = ["input", "output", "to", OPTION, "jobs", "force"];
 
 /// The command line of `apr batch` that does what this one asks for, if it converts a folder.
 ///
@@ -37,7 +37,7 @@ pub(crate) fn as_batch(args: &[OsString]) -> Option<Vec<OsString>> {
     words.extend([
         OsString::from("batch"),
         joined("from", &value("input")?),
-        joined("to", &value("output")?),
+        joined("to", &value("output").or_else(|| value("to"))?),
     ]);
     words.extend(convert.get_flag("force").then(|| OsString::from("--force")));
     words.extend(value("jobs").map(|jobs| joined("jobs", &jobs)));
@@ -83,6 +83,7 @@ mod tests {
         assert_eq!(found, expected);
         for line in [
             "apr convert in out",
+            "apr convert in out -o out",
             "apr convert in --recursive",
             "apr check --recursive",
             "apr convert in out --recursive --x",

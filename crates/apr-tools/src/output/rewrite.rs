@@ -5,7 +5,7 @@ use std::io;
 use model_file::entries::Entries;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use st_core::{Layout, TensorSpec, WriteOptions};
+use st_core::{Change, Layout, TensorSpec, WriteOptions};
 
 use crate::error::{CODE_NOT_CARRIED, Failure};
 use crate::input::{Format, Model, Tensor, decodable};
@@ -161,6 +161,8 @@ pub(crate) struct Job<'a> {
     pub(crate) run: Run,
     /// What of the input the output does not hold.
     pub(crate) lost: Vec<String>,
+    /// Repairs of the header of the input.
+    pub(crate) repaired: Vec<Change>,
 }
 
 impl Job<'_> {
@@ -170,7 +172,13 @@ impl Job<'_> {
     ///
     /// If standard output does not take it.
     pub(crate) fn tell(&self, text: &str, console: &mut Console) -> Result<(), Failure> {
-        let shown = if console.is_verbose() { self.lost.len() } else { MAX_LOST };
+        let shown = if console.is_verbose() { usize::MAX } else { MAX_LOST };
+        for change in self.repaired.iter().take(shown) {
+            console.remark(format_args!("repaired: {}", escape::cut(&change.to_string(), 200)));
+        }
+        if let Some(more @ 1..) = self.repaired.len().checked_sub(shown) {
+            console.remark(format_args!("repaired: {more} more parts, which -v lists"));
+        }
         for part in self.lost.iter().take(shown) {
             console.remark(format_args!("not in the new file: {}", escape::escaped(part)));
         }
@@ -186,6 +194,7 @@ impl Job<'_> {
             schema: self.schema,
             file: Written::new(self.model.label(), self.destination.label(), self.run, bytes),
             content,
+            repaired: self.repaired.iter().map(Repaired::new).collect(),
             conversion: Some(self.conversion(to)),
         }
     }
@@ -211,6 +220,8 @@ pub(crate) struct FileReport<'a> {
     file: Written<'a>,
     #[serde(flatten)]
     content: FileContent<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    repaired: Vec<Repaired<'a>>,
     #[serde(flatten)]
     conversion: Option<Conversion<'a>>,
 }
@@ -220,6 +231,25 @@ impl Report for FileReport<'_> {
 
     fn schema(&self) -> &'static str {
         self.schema
+    }
+}
+
+/// A repair of the header of the input.
+#[derive(Serialize)]
+struct Repaired<'a> {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
+    message: String,
+}
+
+impl<'a> Repaired<'a> {
+    fn new(change: &'a Change) -> Self {
+        let key = match change {
+            Change::MetadataValue { key, .. } => Some(key.as_str()),
+            _ => None,
+        };
+        Self { kind: change.kind(), key, message: change.to_string() }
     }
 }
 

@@ -19,6 +19,7 @@ use crate::error::{
     Exit, Failure,
 };
 use crate::input::{Contents, Model, Rules, Tensor};
+use crate::output::check_inputs;
 use crate::output::{self, Destination, Overwrite, Run};
 use crate::remote;
 use crate::report::{Report, Written};
@@ -64,6 +65,7 @@ pub(super) struct Request<'a> {
 /// If the model is no GGUF file of an architecture that folders are made of, cannot be read, or the folder cannot be written.
 pub(super) fn run(request: &Request<'_>, console: &mut Console) -> Result<Exit, Failure> {
     let &Request { input, output, overwrite, run, .. } = request;
+    check_inputs([input])?;
     check_folder(output, overwrite)?;
     let model = Model::open(input, &request.rules)?;
     let Contents::Gguf(file) = model.contents() else {

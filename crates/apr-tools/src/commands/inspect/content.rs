@@ -62,7 +62,7 @@ impl<'m> Content<'m> {
         console: &mut Console,
         sections: impl FnOnce(&mut Page<'_>) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        Page::print(self.model.label(), (what, bytes), facts, console, |page| {
+        Page::print(self.model.shown(), (what, bytes), facts, console, |page| {
             sections(page)?;
             page.tree(&self.items, self.totals.bytes, extent)?;
             page.warnings(&self.warnings)

@@ -55,6 +55,7 @@ pub(super) fn all(
         ("metadata-text", metadata_text(files)),
     ];
     warnings.extend(found.into_iter().filter_map(warning));
+    warnings.extend(model.notes().map(|message| Warning { kind: "index", message }));
     let of_checkpoint = checkpoint.into_iter().flat_map(About::warnings);
     warnings.extend(of_checkpoint.map(|(kind, message)| Warning { kind, message }));
     warnings

@@ -98,7 +98,7 @@ struct Stated {
 pub(super) fn run(args: &Args, url: &str, console: &mut Console) -> Result<Exit, Failure> {
     let url = service_url(url)?;
     let trusted = args.loading.keys.trust.load()?;
-    let (media_type, rows) = read_rows(&args.rows, &args.dialect)?;
+    let (media_type, rows) = read_rows(args.rows()?, &args.dialect)?;
     let offer = offer(&url)?;
     let key = key(args, &trusted, &offer)?;
     if offer.key.parse::<RecipientPublic>().ok() != Some(key) {

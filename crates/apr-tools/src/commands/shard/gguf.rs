@@ -30,12 +30,13 @@ struct PlannedFile {
 /// If the input cannot be read or is a shard itself, or the set cannot be written.
 pub(super) fn run(
     args: &Args,
+    folder: &Path,
     max_bytes: u64,
     source: Source,
     console: &mut Console,
 ) -> Result<Exit, Failure> {
     refuse_options(&args.layout.given(), "GGUF files")?;
-    let (folder, overwrite, run) = (args.output.as_path(), args.write.overwrite(), args.write.run());
+    let (overwrite, run) = (args.write.overwrite(), args.write.run());
     let prefix = prefix(args.prefix.as_deref(), source.label())?;
     let model = Model::from_source(source, &args.compat.rules())?;
     let in_model = |failure: Failure| failure.in_file(model.label());

@@ -6,7 +6,7 @@ use apr_crypto::Trust;
 
 use super::{Args, Made, SignReport};
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::output::{Destination, Output, Run};
+use crate::output::{Destination, Output, Run, check_inputs};
 use crate::report;
 use crate::secrets::{Signer, load_recipient, load_signer, refuse_shared_stdin};
 use crate::terminal::Console;
@@ -32,6 +32,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     refuse_shared_stdin(args.key_password.takes_stdin(), path)?;
     let output =
         Output { destination: Destination::new(output), overwrite: args.force.overwrite(), run: Run::Write };
+    check_inputs([path])?;
     output.destination.check(output.overwrite, output.run, console)?;
     let key = match load_signer(&args.key, &args.key_password)? {
         Signer::Ed25519(key) => key.into_key(),

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::Args;
 use crate::commands::shard::gguf::refuse_options;
 use crate::error::{CODE_SHARDS, CODE_USAGE, Exit, Failure};
+use crate::input::cut_file;
 use crate::input::{Contents, Format, Model, Source, Tensor};
 use crate::output::ending::Ending;
 use crate::output::gguf_stream;
@@ -34,10 +35,10 @@ pub(super) fn shards_of(path: &Path) -> Result<Option<Vec<PathBuf>>, Failure> {
     }
     let name = path.file_name().and_then(|name| name.to_str()).and_then(ShardName::parse);
     let Some(name) = name else {
-        let failure = Failure::new(CODE_SHARDS, "the file is not called like a shard");
-        return Err(failure.in_file(path).help(
+        let failure = Failure::new(CODE_SHARDS, "the file is not called like a shard").in_file(path).help(
             "shards are PREFIX-00001-of-00003.gguf and so on, in one folder: give them their names back",
-        ));
+        );
+        return Err(cut_file::advised(failure, path));
     };
     Ok(Some(siblings(path.parent().unwrap_or(Path::new("")), name)))
 }
@@ -76,7 +77,7 @@ fn siblings(folder: &Path, shard: ShardName<'_>) -> Vec<PathBuf> {
 pub(super) fn run(args: &Args, paths: &[PathBuf], console: &mut Console) -> Result<Exit, Failure> {
     refuse_options(&args.layout.given(), "GGUF files")?;
     let input = args.input.as_path();
-    let output = args.write.output(&args.output, console)?;
+    let output = args.write.output([&args.input], &args.output, console)?;
     Ending::check_output(&output.destination, Format::Gguf)?;
     // Checked before the first is read, so that one error names every missing file.
     let is_missing =
@@ -84,7 +85,7 @@ pub(super) fn run(args: &Args, paths: &[PathBuf], console: &mut Console) -> Resu
     let missing: Vec<&PathBuf> = paths.iter().filter(is_missing).collect();
     if let Some(first) = missing.first() {
         let what = format!("{} of {} shards missing", missing.len(), paths.len());
-        return Err(Failure::new(CODE_SHARDS, what).in_file(first));
+        return Err(Failure::new(CODE_SHARDS, what).in_file(first).help("fetch the missing files"));
     }
     let rules = args.compat.rules();
     let open = |path: &PathBuf| match Source::peek(path) {
