@@ -14,7 +14,7 @@ pub(crate) const PREFIX: &str = "Error while opening shards";
 /// The files of a model: by the path of its index, of its folder or of its only file.
 ///
 /// check: open every shard and compare it with the index: missing shards, tensors that are not where the index says, tensors it
-/// does not list, a wrong total size.
+/// does not list. A wrong total size is accepted.
 ///
 /// Returns (path, names): the index or only file, and the path of the file of each tensor in the order of the index; None
 /// instead of names for an only file. Raises SafetensorError, OSError.
@@ -45,10 +45,11 @@ pub(crate) fn shards<'py>(
 
 /// Refuses a set that is not what its index says.
 pub(crate) fn check_whole(set: &ShardedSafeTensors, problems: &[ShardProblem]) -> PyResult<()> {
-    if problems.is_empty() {
+    let list: Vec<String> =
+        problems.iter().filter(|problem| !problem.is_harmless()).map(ToString::to_string).collect();
+    if list.is_empty() {
         return Ok(());
     }
-    let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let list = list.join("; ");
     Err(refused(format!("{PREFIX}: {} and its shards disagree: {list}", set.path().display())))
 }
