@@ -52,6 +52,8 @@ mod quantize;
 mod quantized_checkpoints;
 mod quantized_models;
 mod readme;
+mod remedies;
+mod repairs;
 #[cfg(feature = "remote")]
 mod remote;
 #[cfg(feature = "remote")]
