@@ -159,7 +159,7 @@ impl Source {
         self.format() == Format::SafeTensors
             && self
                 .bytes()
-                .is_ok_and(|bytes| RepairedFile::of(bytes, self.path(), &rules.safetensors).is_ok())
+                .is_ok_and(|bytes| has_tensors(RepairedFile::of(bytes, self.path(), &rules.safetensors)))
     }
 
     /// # Errors
@@ -319,7 +319,11 @@ impl Source {
     }
 }
 
-/// Of a single file.
+fn has_tensors(repaired: Result<RepairedFile, st_mmap::Error>) -> bool {
+    repaired.is_ok_and(|repaired| !repaired.repair().header().is_empty())
+}
+
+/// The folder of a single file.
 #[derive(Debug)]
 struct NothingBeside;
 

@@ -171,7 +171,8 @@ const CASES: &[Case] = &[
 ];
 
 /// Commands that describe a file of any kind, valid or not; the test over the vectors runs them on files that are refused.
-const DESCRIBING: [&str; 11] = [
+const DESCRIBING: [&str; 12] = [
+    "apr scan FILE",
     "apr tensors FILE",
     "apr inspect FILE",
     "apr inspect MODEL",
@@ -186,7 +187,7 @@ const DESCRIBING: [&str; 11] = [
 ];
 
 /// Codes whose command is not run here, with the reason.
-const EXEMPT: [(&str, &str); 18] = [
+const EXEMPT: [(&str, &str); 20] = [
     ("st-header-too-large", "needs names of 100 MB"),
     ("ac-second-generation", "whether `convert` makes a model depends on the names of the tensors"),
     ("cy-minisign-password", "needs a file that minisign locked, and a terminal for its password"),
@@ -194,6 +195,7 @@ const EXEMPT: [(&str, &str); 18] = [
     ("mf-symlink", "needs a link; run below"),
     ("mf-not-regular", "needs a pipe; its command is that of mf-symlink"),
     ("sm-no-metric", "its command is run in the tests of checkpoints"),
+    ("am-continuous-target", "run in the tests of training"),
     ("am-no-such-output", "names the command that asks for what the model predicts"),
     ("mo-no-model", "names the command that made the file"),
     ("mo-model-dtype", "names the command that made the file"),
@@ -203,6 +205,7 @@ const EXEMPT: [(&str, &str); 18] = [
     ("ft-duplicate-name", "needs a nested object"),
     ("aw-byte-order", "an error of the npm package; its command is that of gg-byte-order"),
     ("cli-inference-key", "needs a server; run in the tests of private predictions"),
+    ("cli-no-tensors", "run in the tests of conversions"),
     ("cli-remote", "needs a server; run in the tests of copies"),
     ("cli-demo", "a defect of the program"),
 ];
@@ -365,7 +368,7 @@ fn tried(sandbox: &Sandbox, path: &str) -> usize {
     let mut count = 0;
     for named in commands(help) {
         // These need a key, a name, or another file.
-        if ["apr decrypt", "apr open", "apr predict", "apr serve"]
+        if ["apr decrypt", "apr open", "apr predict", "apr serve", "apr convert --object", "apr train"]
             .iter()
             .any(|other| named.starts_with(other))
         {

@@ -178,10 +178,7 @@ fn a_missing_input_is_reported_before_an_existing_output() {
 fn outputs_and_tables_are_taken_in_both_ways() {
     let sandbox = Sandbox::with_models();
     for (one, other) in [
-        (
-            &["convert", "model.safetensors", "a.gguf"][..],
-            &["convert", "model.safetensors", "-o", "b.gguf"][..],
-        ),
+        (&["convert", "tiny_llama.gguf", "a.gguf"][..], &["convert", "tiny_llama.gguf", "-o", "b.gguf"][..]),
         (
             &["quantize", "tiny_llama.gguf", "-o", "a2.gguf", "--type", "f16"],
             &["quantize", "tiny_llama.gguf", "b2.gguf", "--type", "f16"],
