@@ -149,11 +149,13 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
 
     let target = |input: &PathBuf| output.clone().unwrap_or_else(|| default_place(input, format));
     // Refused before anything is read.
-    output::check_inputs(inputs)?;
     inputs.iter().try_for_each(|input| {
         let output = target(input);
         output::keep_inputs(&output, inputs.iter().chain([&args.key]))?;
-        output::check_file(&output, overwrite)
+        output::check_file(&output, overwrite).or_else(|failure| {
+            output::check_inputs([input])?;
+            Err(failure)
+        })
     })?;
     let mut made = Vec::new();
     for input in inputs {
