@@ -213,6 +213,14 @@ impl Wanted {
     }
 }
 
+impl Args {
+    /// The new file, by either of its names.
+    fn out(&self) -> Result<&Path, Failure> {
+        let out = self.output.as_deref().or(self.place.as_deref());
+        out.ok_or_else(|| Failure::new(CODE_USAGE, "OUT is missing"))
+    }
+}
+
 /// Runs `apr quantize`.
 ///
 /// # Errors
@@ -220,13 +228,12 @@ impl Wanted {
 /// If the input cannot be read or holds numbers that no block can, if the target is none or does not fit the format of the output,
 /// if the output cannot be written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
-    let out = args.output.as_ref().or(args.place.as_ref());
-    let out = out.ok_or_else(|| Failure::new(CODE_USAGE, "OUT is missing"))?;
+    let out = args.out()?;
     let output = args.write.output([&args.input], out, console)?;
     let wanted = Wanted::new(args, &output.destination)?;
     let folder = if wanted.is_gguf() { checkpoint::LanguageModel::of(&args.input)? } else { None };
     if let Some(folder) = folder.as_ref().filter(|folder| folder.is_input) {
-        return Err(folder.refused(&args.output, &args.type_name));
+        return Err(folder.refused(out, &args.type_name));
     }
     let rules = args.payload.apply(args.compat.rules());
     let detached = args.detached.load()?;
@@ -399,7 +406,7 @@ fn remarks(
             let entry = |key: &str| entries.get(key).map(String::as_str);
             let note = note_on_architecture(entry(ARCHITECTURE), entry(apr_models::MODEL_KEY));
             match folder {
-                Some(folder) if note.is_some() => console.remark(folder.note(&args.output, &args.type_name)),
+                Some(folder) if note.is_some() => console.remark(folder.note(args.out()?, &args.type_name)),
                 _ => note.into_iter().for_each(|note| console.remark(note)),
             }
         }
