@@ -187,7 +187,7 @@ const DESCRIBING: [&str; 12] = [
 ];
 
 /// Codes whose command is not run here, with the reason.
-const EXEMPT: [(&str, &str); 20] = [
+const EXEMPT: [(&str, &str); 21] = [
     ("st-header-too-large", "needs names of 100 MB"),
     ("ac-second-generation", "whether `convert` makes a model depends on the names of the tensors"),
     ("cy-minisign-password", "needs a file that minisign locked, and a terminal for its password"),
@@ -205,6 +205,7 @@ const EXEMPT: [(&str, &str); 20] = [
     ("ft-duplicate-name", "needs a nested object"),
     ("aw-byte-order", "an error of the npm package; its command is that of gg-byte-order"),
     ("cli-inference-key", "needs a server; run in the tests of private predictions"),
+    ("cli-already-quantized", "needs a checkpoint of codes and scales; its help is tested with them"),
     ("cli-no-tensors", "run in the tests of conversions"),
     ("cli-remote", "needs a server; run in the tests of copies"),
     ("cli-demo", "a defect of the program"),
