@@ -112,7 +112,7 @@ def warm_up() -> None:
         lambda: repr(torch.nn.Sequential(torch.nn.ReLU())),
         lambda: torch.load(os.devnull, weights_only=False),
         lambda: jinja2.Environment().from_string("{{ [1]|map('string')|join }}").render(),
-        lambda: repr(sklearn.utils.all_estimators),
+        lambda: repr(module("sklearn.linear_model").LinearRegression()),
         lambda: keras.saving.load_model(os.devnull),
         lambda: keras.Sequential([keras.Input((2,)), keras.layers.Dense(2, "relu")]).get_config(),
     ]

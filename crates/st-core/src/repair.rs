@@ -129,10 +129,10 @@ impl Repair {
             changes.push(Change::ZeroPadding { count: zeros });
         }
         let old_start = LENGTH_FIELD + len;
-        if old_start % ALIGNMENT != 0 {
+        if !old_start.is_multiple_of(ALIGNMENT) {
             changes.push(Change::Alignment { from: old_start });
         }
-        while (LENGTH_FIELD + text.len() as u64) % ALIGNMENT != 0 {
+        while !(LENGTH_FIELD + text.len() as u64).is_multiple_of(ALIGNMENT) {
             text.push(' ');
         }
         let bytes = [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
@@ -188,7 +188,7 @@ impl Repair {
 fn may_be_padding(start: u64, count: u64, next: &[u8]) -> bool {
     let first = usize::try_from(count).ok().and_then(|count| next.get(..count));
     count < ALIGNMENT
-        && (start + count) % ALIGNMENT == 0
+        && (start + count).is_multiple_of(ALIGNMENT)
         && first.is_some_and(|first| first.iter().all(|byte| *byte == b' '))
 }
 
