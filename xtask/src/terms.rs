@@ -50,7 +50,9 @@ pub(crate) fn problems_in(name: &str, text: &str) -> Vec<String> {
 
 fn is_rust_with_messages(name: &str) -> bool {
     // The scanner's lists have names of other programs.
-    name.starts_with("crates/") && name.contains("/src/") && !name.starts_with("crates/model-scan/src/allowed/")
+    name.starts_with("crates/")
+        && name.contains("/src/")
+        && !name.starts_with("crates/model-scan/src/allowed/")
 }
 
 /// Text of the web page and of the two packages that users see.

@@ -222,7 +222,7 @@ impl Node {
         while let Some((number, field)) = fields.next(reader)? {
             match (number, field) {
                 (2, Field::Bytes(name)) if name.end - name.start <= MAX_NAME => {
-                    operation = text(reader, name)?
+                    operation = text(reader, name)?;
                 }
                 (5, Field::Bytes(attribute)) => {
                     prints_elsewhere |= stream(reader, attribute)?.is_some_and(|to| !is_own_stream(&to));

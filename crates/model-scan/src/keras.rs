@@ -154,11 +154,11 @@ fn found(source: &dyn ReadAt, kept: usize) -> Result<(Vec<(u64, Problem)>, bool)
                 modules.add(at, Problem::KerasModule { module: cut(text) });
             }
             "class_name" if !lines::has(KNOWN_CLASSES, name) => {
-                listed.add(at, Problem::KerasName { name: cut(text) })
+                listed.add(at, Problem::KerasName { name: cut(text) });
             }
             "config" if !is_function(name) => listed.add(at, Problem::KerasName { name: cut(text) }),
             "function" | "cls_symbol" => {
-                symbols::function(text).into_iter().for_each(|found| listed.add(at, found))
+                symbols::function(text).into_iter().for_each(|found| listed.add(at, found));
             }
             "method_name" | "attr_name" if !symbols::is_member(text) => {
                 listed.add(at, Problem::KerasName { name: cut(text) });

@@ -299,7 +299,7 @@ pub(crate) const fn unexpected(what: String) -> Problem {
 
 /// A name that no class has for itself.
 fn is_attribute(name: &str) -> bool {
-    !name.is_empty() && !(name.starts_with("__") && name.ends_with("__"))
+    !(name.is_empty() || name.starts_with("__") && name.ends_with("__"))
 }
 
 fn has(names: &str, name: &str) -> bool {

@@ -158,7 +158,7 @@ impl<'g> Ways<'g> {
             },
             ("Identity" | "ShardedFilename", [path, ..]) => self.arguments(path, depth - 1),
             ("StringJoin", [first, rest @ ..]) => {
-                rest.iter().all(|input| self.is_ending(input, depth - 1)).then(|| ())?;
+                rest.iter().all(|input| self.is_ending(input, depth - 1)).then_some(())?;
                 self.arguments(first, depth - 1)
             }
             ("Pack", inputs) => {

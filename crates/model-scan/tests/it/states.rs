@@ -176,7 +176,7 @@ fn a_pickle_in_bytes_is_found_wherever_it_lies() {
     // As a byte array, as text of Python 2 and as text that becomes bytes.
     let text = "cos\\u000asystem\\u000a(S':'\\u000atR.";
     for stream in [
-        format!("\u{80}\u{5}\u{96}\u{14}\0\0\0\0\0\0\0cos\nsystem\n(S':'\ntR."),
+        "\u{80}\u{5}\u{96}\u{14}\0\0\0\0\0\0\0cos\nsystem\n(S':'\ntR.".to_owned(),
         "U\u{14}cos\nsystem\n(S':'\ntR.".to_owned(),
         call("_codecs encode", &[&format!("V{text}\n"), "Vlatin1\n"]),
         call("__builtin__ bytearray", &[&format!("V{text}\n"), "Vlatin1\n"]),

@@ -1,5 +1,7 @@
 //! Indexes made from the files of a folder, and files that are read as their repair.
 
+use alloc::sync::Arc;
+
 use st_core::{Change, Dtype, ReadOptions, TensorView, WriteOptions};
 use st_mmap::{FolderIndex, RepairedFile, SafeTensorsFile, ShardedSafeTensors, write_sharded};
 
@@ -64,7 +66,7 @@ fn a_repaired_file_is_read_like_any_other() {
     let repaired = RepairedFile::of(open(), &path, &ReadOptions::STRICT).unwrap();
     let kinds: Vec<_> = repaired.repair().changes().iter().map(Change::kind).collect();
     assert_eq!(kinds, ["metadata-value", "alignment", "trailing-bytes"]);
-    let shared: std::sync::Arc<dyn read_at::SharedSource> = std::sync::Arc::new(repaired);
+    let shared: Arc<dyn read_at::SharedSource> = Arc::new(repaired);
     let opened =
         SafeTensorsFile::from_source(read_at::AnySource::Shared(shared), &path, &ReadOptions::STRICT)
             .unwrap();
