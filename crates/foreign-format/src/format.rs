@@ -36,6 +36,12 @@ macro_rules! formats {
 
 const NOT_READ: &str = "`apr` does not read it: use the program that wrote it";
 
+/// Whether models of tree libraries, programs for devices and broken pointers are recognized: not in the npm package, which is bound in size.
+pub(crate) const NAMES_TOOLS: bool = !cfg!(apr_small);
+
+/// Title of formats that the npm package does not recognize.
+const UNNAMED: &str = "a file of another program";
+
 /// Advice about other programs. The npm package, which is bound in size, has the general one.
 const fn in_full(advice: &'static str, general: &'static str) -> &'static str {
     if cfg!(apr_small) { general } else { advice }
@@ -94,10 +100,10 @@ formats! {
     XgBoost, "xgboost", "an XGBoost model",
         in_full("`apr` does not read it: in Python, xgboost.Booster(model_file=FILE) does; `apr train gradient-boosting` trains trees for `apr predict`", NOT_READ);
     /// LightGBM: the text that `save_model` writes.
-    LightGbm, "lightgbm", "a LightGBM model",
+    LightGbm, "lightgbm", in_full("a LightGBM model", UNNAMED),
         in_full("`apr` does not read it: in Python, lightgbm.Booster(model_file=FILE) does; `apr train gradient-boosting` trains trees for `apr predict`", NOT_READ);
     /// LightGBM: the JSON of `dump_model`, which no version of LightGBM reads again.
-    LightGbmDump, "lightgbm-dump", in_full("a LightGBM model as JSON (dump_model)", "a LightGBM model"),
+    LightGbmDump, "lightgbm-dump", in_full("a LightGBM model as JSON (dump_model)", UNNAMED),
         in_full("`apr` does not read it, nor does LightGBM, which loads the file of save_model; `apr train gradient-boosting` trains trees for `apr predict`", NOT_READ);
     /// CatBoost: `.cbm` and JSON.
     CatBoost, "catboost", "a CatBoost model",
@@ -107,19 +113,19 @@ formats! {
     Skops, "skops", "a .skops file of scikit-learn models",
         in_full("`apr` does not read it: load it with skops.io.load(FILE, trusted=...) and export the estimator with apr.sklearn.export in Python", NOT_READ);
     /// A program of `ExecuTorch`.
-    ExecuTorch, "executorch", "an ExecuTorch program (.pte)",
+    ExecuTorch, "executorch", in_full("an ExecuTorch program (.pte)", UNNAMED),
         in_full("it is compiled for a device, and `apr` does not read it: convert the PyTorch checkpoint that it was made of", NOT_READ);
     /// An engine of TensorRT.
     TensorRt, "tensorrt", "a TensorRT engine",
         in_full("it is compiled for one GPU, and `apr` does not read it: convert the ONNX model or checkpoint that it was made of", NOT_READ);
     /// The graph of OpenVINO IR.
-    OpenVino, "openvino", in_full("the graph of an OpenVINO model (IR)", "an OpenVINO model"),
+    OpenVino, "openvino", in_full("the graph of an OpenVINO model (IR)", UNNAMED),
         in_full("`apr` does not read OpenVINO IR: convert the ONNX model or checkpoint that it was made of", NOT_READ);
     /// The weights beside the graph of OpenVINO IR: bytes that only the graph describes, so recognized by the file beside it.
-    OpenVinoWeights, "openvino-weights", in_full("the weights of an OpenVINO model (IR), which the .xml file beside it describes", "an OpenVINO model"),
+    OpenVinoWeights, "openvino-weights", in_full("the weights of an OpenVINO model (IR), which the .xml file beside it describes", UNNAMED),
         in_full("`apr` does not read OpenVINO IR: convert the ONNX model or checkpoint that it was made of", NOT_READ);
     /// UBJSON of another kind.
-    Ubjson, "ubjson", "UBJSON (binary JSON)",
+    Ubjson, "ubjson", in_full("UBJSON (binary JSON)", UNNAMED),
         in_full("`apr` does not read it: name the model file itself", NOT_READ);
     /// The graph of a TensorFlow SavedModel.
     SavedModel, "saved-model", "the graph of a TensorFlow SavedModel", CONVERT;
@@ -171,7 +177,7 @@ formats! {
     /// A Git LFS pointer, stored in place of a large file.
     GitLfs, "git-lfs", "a Git LFS pointer, not the model itself", "download the model it stands for: git lfs pull";
     /// A Git LFS pointer that was committed with the marks of a merge conflict.
-    GitLfsConflict, "git-lfs-conflict", in_full("a Git LFS pointer with an unresolved merge conflict", "a Git LFS pointer, not the model itself"),
+    GitLfsConflict, "git-lfs-conflict", in_full("a Git LFS pointer with an unresolved merge conflict", UNNAMED),
         in_full("`git lfs pull` refuses it: edit it so that one oid and its size are left, without the lines of the conflict, commit that, then git lfs pull", NO_MODEL);
     /// Zeros only.
     Zeros, "zeros", "a file of zeros", "the download was started and did not finish: download it again";

@@ -1,6 +1,7 @@
 //! Formats recognized by their first bytes.
 
 use crate::Format;
+use crate::format::NAMES_TOOLS;
 use crate::text::{index, text};
 use crate::zip;
 
@@ -104,13 +105,14 @@ pub fn sniff(first: &[u8]) -> Option<Format> {
     };
     if let Some(&(format, ..)) = MAGICS.iter().find(has) {
         return Some(match readable {
-            Some(pointer) if format == Format::GitLfs && pointer.contains("\n<<<<<<< ") => {
+            Some(pointer) if NAMES_TOOLS && format == Format::GitLfs && pointer.contains("\n<<<<<<< ") => {
                 Format::GitLfsConflict
             }
             _ => format,
         });
     }
-    if readable.is_none()
+    if NAMES_TOOLS
+        && readable.is_none()
         && let Some(format) = by_pattern(first)
     {
         return Some(format);

@@ -1,5 +1,6 @@
 //! Formats of text: web pages, JSON, models as text, tables.
 
+use crate::format::NAMES_TOOLS;
 use crate::{Format, PREFIX};
 
 /// Longest JSON in which the first file of an index is looked for after [`PREFIX`].
@@ -14,15 +15,17 @@ pub(crate) fn text(readable: &str) -> Format {
     };
     if begins("<!doctype html") || begins("<html") || begins("<head") || begins("<!--") {
         Format::WebPage
-    } else if root.strip_prefix("<net").is_some_and(|rest| rest.trim_ascii_start().starts_with("name=")) {
+    } else if NAMES_TOOLS
+        && root.strip_prefix("<net").is_some_and(|rest| rest.trim_ascii_start().starts_with("name="))
+    {
         Format::OpenVino
     } else if root.get(..6).is_some_and(|begin| begin.eq_ignore_ascii_case("<error")) {
         Format::ErrorReply
     } else if begins("<?xml") {
         Format::Xml
-    } else if text.starts_with("tree\nversion=v") || text.starts_with("tree\r\nversion=v") {
+    } else if NAMES_TOOLS && (text.starts_with("tree\nversion=v") || text.starts_with("tree\r\nversion=v")) {
         Format::LightGbm
-    } else if let Some(format) = boosted_trees(text) {
+    } else if NAMES_TOOLS && let Some(format) = boosted_trees(text) {
         format
     } else if let Some(json) = text.strip_prefix('{') {
         let first_key_is = |keys: &[&str]| {
