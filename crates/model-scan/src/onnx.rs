@@ -93,7 +93,7 @@ fn is_known(domain: &str) -> bool {
     let covers = |known: &&str| {
         domain.strip_prefix(*known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    domain.is_empty() || DOMAINS.iter().any(|known| covers(known))
+    domain.is_empty() || DOMAINS.iter().any(covers)
 }
 
 /// The last text in the fields of a message with this number, as readers merge fields.

@@ -90,7 +90,10 @@ fn files_of_other_programs_have_the_format_that_was_detected() {
             let kind = FileKind::of_source(&source).unwrap();
             let Ok(file) = ModelFile::read(source, &strict()) else { continue };
             opened += 1;
-            assert_eq!(file.format(), kind.expected(), "{}", path.display());
+            // The graph says that a file of ONNX is ONNX-ML; its first bytes do not.
+            let found = file.format().name();
+            let found = if found == "onnx-ml" { "onnx" } else { found };
+            assert_eq!(found, kind.expected().name(), "{}", path.display());
         }
     }
     assert!(opened > 100, "{opened}");
