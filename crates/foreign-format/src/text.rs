@@ -9,7 +9,7 @@ const MAX_INDEX: u64 = 16 << 20;
 /// The format of a text file, by its first words.
 pub(crate) fn text(readable: &str) -> Format {
     let text = readable.trim_ascii_start();
-    let root = xml_root(text);
+    let root = if NAMES_TOOLS { xml_root(text) } else { text };
     let begins = |word: &str| {
         text.as_bytes().get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word.as_bytes()))
     };
