@@ -24,7 +24,7 @@ const PROPOSALS: [&str; 7] = [
 /// Only small functions are inlined where they have one caller. Inlining all of those, as `-Oz` does by itself, saves 1% of the bytes and
 /// costs 2.5% after `gzip`: in long functions with many variables the same code repeats less often. The passes are repeated until nothing
 /// changes, which saves another 0.3%.
-const INLINING: [&str; 3] = ["-ocimfs", "30", "--converge"];
+const INLINING: [&str; 3] = ["-ocimfs", "20", "--converge"];
 
 /// Functions of one crate beside each other: they repeat each other more than those of others. Saves 1.2% after `gzip`.
 const ORDER: &str = "--reorder-functions-by-name";

@@ -105,7 +105,7 @@ fn arrays(file: &dyn ReadAt, options: &Options) -> Result<Model, Error> {
             };
             if let Some(json) = json {
                 model.add_entry(name, json);
-                model.note(name, "these are strings: they are no tensor");
+                model.note(name, strings::STRINGS);
                 continue;
             }
         }

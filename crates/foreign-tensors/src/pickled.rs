@@ -11,7 +11,6 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::RefCell;
-use core::fmt::Write as _;
 use core::ops::Range;
 
 use pickle_core::joblib::{self, Content, RawArray};
@@ -182,10 +181,16 @@ impl<'s> Follower<'s> {
 }
 
 fn callable(global: pickle_core::Global<'_>) -> Error {
-    let mut name = String::new();
-    let _ = write!(name, "{}", located_error::cut(global.module, 200).escape_debug());
-    let _ = write!(name, ".{}", located_error::cut(global.name, 200).escape_debug());
-    ErrorKind::Callable { name }.into()
+    ErrorKind::Callable { name: dotted(global.module, global.name) }.into()
+}
+
+/// Module and name in messages.
+pub(crate) fn dotted(module: &str, name: &str) -> String {
+    let mut text = String::new();
+    text.extend(located_error::cut(module, 200).escape_debug());
+    text.push('.');
+    text.extend(located_error::cut(name, 200).escape_debug());
+    text
 }
 
 impl Pickle<'_> {

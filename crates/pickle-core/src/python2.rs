@@ -12,7 +12,7 @@
 /// ```
 #[must_use]
 pub fn modern<'n>(module: &'n str, name: &'n str) -> (&'n str, &'n str) {
-    if !MAPPED.get(digest(module.as_bytes())).is_some_and(|mapped| *mapped) {
+    if MAPPED >> digest(module.as_bytes()) & 1 == 0 {
         return (module, name);
     }
     let pair = NAMES.binary_search_by(|(from, _)| from.cmp(&(module, name)));
@@ -23,17 +23,17 @@ pub fn modern<'n>(module: &'n str, name: &'n str) -> (&'n str, &'n str) {
     (found.ok().and_then(|idx| MODULES.get(idx)).map_or(module, |(_, to)| *to), name)
 }
 
-/// Digests of the modules in the tables: most names are of other modules and need no search.
+/// Digests of the modules in the tables, as bits: most names are of other modules and need no search.
 #[allow(clippy::indexing_slicing, reason = "evaluated by the compiler")]
-const MAPPED: [bool; 1024] = {
-    let (mut mapped, mut idx) = ([false; 1024], 0);
+const MAPPED: u128 = {
+    let (mut mapped, mut idx) = (0, 0);
     while idx < MODULES.len() {
-        mapped[digest(MODULES[idx].0.as_bytes())] = true;
+        mapped |= 1 << digest(MODULES[idx].0.as_bytes());
         idx += 1;
     }
     idx = 0;
     while idx < NAMES.len() {
-        mapped[digest(NAMES[idx].0.0.as_bytes())] = true;
+        mapped |= 1 << digest(NAMES[idx].0.0.as_bytes());
         idx += 1;
     }
     mapped
@@ -41,7 +41,7 @@ const MAPPED: [bool; 1024] = {
 
 const fn digest(module: &[u8]) -> usize {
     match module {
-        [first, .., last] => (module.len() * 97 + *first as usize * 31 + *last as usize) % 1024,
+        [first, .., last] => (module.len() * 97 + *first as usize * 31 + *last as usize) % 128,
         _ => 0,
     }
 }

@@ -8,6 +8,9 @@ use json_scan::{Escape, Writer};
 /// Bytes of the longest array that is read.
 pub(crate) const MAX_BYTES: u64 = 4096;
 
+/// Note on arrays that become entries of the metadata.
+pub(crate) const STRINGS: &str = "strings or other values of Python: not a tensor";
+
 /// Strings of equal lengths in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strings {

@@ -9,10 +9,11 @@ use pickle_core::{Value, ValueId};
 
 use crate::error::{Error, ErrorKind};
 use crate::model::Model;
+use crate::numpy::strings::STRINGS;
 use crate::options::Options;
 use crate::pickled::json::writer;
 use crate::pickled::values::{Key, Kind, Parts};
-use crate::pickled::{Found, Pickle, Storages};
+use crate::pickled::{Found, Pickle, Storages, dotted};
 use crate::tensor::Tensor;
 
 /// Longest key.
@@ -163,7 +164,7 @@ impl<'w> Walker<'w, '_> {
                     let is_data =
                         module.starts_with("__torch__") || (module, name) == ("argparse", "Namespace");
                     if !is_data {
-                        self.model.add_class(class_name(module, name));
+                        self.model.add_class(dotted(module, name));
                         let text = format!(
                             "an object of the class {module}.{name}: its attributes and arguments are read, nothing else of it"
                         );
@@ -225,7 +226,7 @@ impl<'w> Walker<'w, '_> {
             }
             Found::Unsupported { shape, what } => Tensor::unsupported(path, shape, what),
             Found::Strings(json) => {
-                self.note("these are strings: they are no tensor");
+                self.note(STRINGS);
                 self.entry(json);
                 return Ok(());
             }
@@ -239,7 +240,7 @@ impl<'w> Walker<'w, '_> {
         let (pickle, array) = outer.objects.get(&id).map_or((outer, id), |(inner, root)| (inner, *root));
         match pickle.object_list(array) {
             Some(list) if self.add_list(pickle, list)? => {
-                self.note("an array of strings or other values of Python: it is no tensor");
+                self.note(STRINGS);
                 Ok(true)
             }
             _ => Ok(false),
@@ -346,12 +347,6 @@ impl<'w> Walker<'w, '_> {
         }
         Ok(id)
     }
-}
-
-/// The name of a class in messages.
-fn class_name(module: &str, name: &str) -> String {
-    let (module, name) = (located_error::cut(module, 200), located_error::cut(name, 200));
-    format!("{}.{}", module.escape_debug(), name.escape_debug())
 }
 
 fn limit(limit: &'static str, allowed: u64) -> Error {
