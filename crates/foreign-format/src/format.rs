@@ -47,8 +47,11 @@ const fn in_full(advice: &'static str, general: &'static str) -> &'static str {
     if cfg!(apr_small) { general } else { advice }
 }
 const CONVERT: &str = "convert it, which runs nothing in it: `apr convert FILE OUT.safetensors`";
-const PICKLE: &str = "convert its arrays, which runs nothing in it: `apr convert FILE OUT.safetensors`; a model of scikit-learn that should predict \
-     is exported where it was trained: apr.sklearn.export in Python";
+const PICKLE: &str = in_full(
+    "convert its arrays, which runs nothing in it: `apr convert FILE OUT.safetensors`; a model of scikit-learn that should predict \
+     is exported where it was trained: apr.sklearn.export in Python",
+    CONVERT,
+);
 const LLAMA_CPP: &str = "this format was replaced by GGUF in 2023: download a GGUF version of the model";
 const UNPACK: &str = "unpack it first";
 const NO_MODEL: &str = "this file holds no model: name a model file";
@@ -163,10 +166,10 @@ formats! {
         "an index is recognized by its name: call it model.safetensors.index.json";
     /// Other JSON.
     Json, "json", "JSON text",
-        "this file holds no tensors: name the model file that lies beside it, for example model.safetensors";
+        in_full("this file holds no tensors: name the model file that lies beside it, for example model.safetensors", NO_MODEL);
     /// Other text.
     Text, "text", "plain text",
-        "this file holds no model; if it was downloaded, read it: it may be the server's error message";
+        in_full("this file holds no model; if it was downloaded, read it: it may be the server's error message", NO_MODEL);
     /// HTML.
     WebPage, "web-page", "a web page", DOWNLOAD;
     /// XML.
