@@ -25,7 +25,9 @@ fuzz_target!(|input: &[u8]| {
         Ok(file) => file,
         Err(error) => return sound(&error),
     };
-    assert!(file.is_sealed() || kind.expected() == file.format());
+    // The graph says that a file of ONNX is ONNX-ML; its first bytes do not.
+    let found = if file.format().name() == "onnx-ml" { "onnx" } else { file.format().name() };
+    assert!(file.is_sealed() || kind.expected().name() == found);
     let Ok(description) = file.describe().inspect_err(sound) else { return };
     assert_eq!(description.format, file.format().name());
     let Ok(tensors) = file.tensors().inspect_err(sound) else { return };
