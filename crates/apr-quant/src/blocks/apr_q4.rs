@@ -1,7 +1,7 @@
 //! `AprQ4`, the 4-bit blocks of `.apr` files: `f16` scale, 32 nibbles, consecutive elements in one byte. A value is (code - 8)
 //! * scale.
 //!
-//! Scale and codes are those of [`q4_0`](super::q4_0), so that a block becomes one of `Q4_0` by reordering its nibbles.
+//! Scale and codes are those of [`q4_0`], so that a block becomes one of `Q4_0` by reordering its nibbles.
 
 use crate::blocks::q4_0;
 use crate::half_float::{read_f16, write_f16};
