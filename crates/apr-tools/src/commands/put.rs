@@ -139,10 +139,6 @@ fn items(args: &Args, client: &Client, to: &ObjectPath) -> Result<Vec<Item>, Fai
         let failure = Failure::new(CODE_USAGE, "there is no file, or --include and --exclude leave none");
         return Err(failure.in_file(&args.input));
     }
-    // What is sent from a folder lands in one again.
-    durable_file::check_listed(files.iter().map(|(path, _)| path.as_str())).map_err(|error| {
-        Failure::from(error).help("leave it out with --exclude, for example --exclude '.git/*'")
-    })?;
     let mut items = Vec::new();
     for (path, file) in files {
         let object = if is_folder || to.is_prefix() { key(to, &path, &file)? } else { to.clone() };
@@ -156,6 +152,10 @@ fn items(args: &Args, client: &Client, to: &ObjectPath) -> Result<Vec<Item>, Fai
         };
         items.push(Item { file, path, object, len, found: None });
     }
+    // What is sent from a folder lands in one again.
+    durable_file::check_listed(items.iter().map(|item| item.path.as_str())).map_err(|error| {
+        Failure::from(error).help("leave it out with --exclude, for example --exclude '.git/*'")
+    })?;
     let known = if is_folder { known(client, to)? } else { None };
     for item in &mut items {
         item.found = match &known {
