@@ -41,9 +41,17 @@ pub(crate) fn data(source: &dyn ReadAt) -> Result<Data, Error> {
 }
 
 fn may_hold_objects(header: &[u8]) -> bool {
-    // Between quotes of either kind: names of keys and fields, and types.
-    let strings = header.split(|byte| matches!(byte, b'\'' | b'"')).skip(1).step_by(2);
-    header.contains(&b'\\') || strings.into_iter().any(names_objects)
+    let mut rest = header;
+    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'\'' | b'"')) {
+        let (quote, text) = (rest.get(at), rest.get(at + 1..).unwrap_or_default());
+        // Names of keys and fields, and types: up to the same quotation mark.
+        let len = text.iter().position(|byte| Some(byte) == quote).unwrap_or(text.len());
+        if names_objects(text.get(..len).unwrap_or_default()) {
+            return true;
+        }
+        rest = text.get(len + 1..).unwrap_or_default();
+    }
+    header.contains(&b'\\')
 }
 
 /// `O`, `|O8`, `object`, `f4,O`: anything but a plain type that has the letter or the word.
@@ -85,6 +93,12 @@ mod tests {
             (b"{'descr': [('a', '<f4'), ('b', '|O')]}", true),
             (b"{'descr': 'f4,O'}", true),
             (b"{'descr': [('a', '<M8[ns]'), ('b', '<i8')]}", false),
+            // A quotation mark inside of the other kind.
+            (b"{'descr': [(\"'\", '<i4'), ('b', 'O')]}", true),
+            (b"{'descr': [(\"'\", 'O')]}", true),
+            (b"{'descr': [('a\"', '<i4'), ('b', 'object')]}", true),
+            (b"{'descr': [('a\"', '<i4'), (\"b'\", '<f4')]}", false),
+            (b"{'descr': 'O", true),
         ] {
             assert_eq!(may_hold_objects(header), objects, "{}", header.escape_ascii());
         }
