@@ -55,33 +55,35 @@ pub(crate) fn scan(
 
 /// Chat templates among the keys of a GGUF file, up to the first that cannot be read.
 fn gguf(reader: &mut Reader<'_>, found: &mut Kept) -> Result<(), Error> {
+    // Versions are small numbers: `00 00 00 03` is one in a file for machines that are big-endian.
+    let is_big = reader.byte(4)? == Some(0);
     let mut at = 16;
-    let Some(count) = number(reader, &mut at, 8)? else { return Ok(()) };
+    let Some(count) = number(reader, &mut at, 8, is_big)? else { return Ok(()) };
     for _ in 0..count {
-        let Some(len) = number(reader, &mut at, 8)? else { return Ok(()) };
+        let Some(len) = number(reader, &mut at, 8, is_big)? else { return Ok(()) };
         let key = reader.bytes(at, len.min(64))?;
         let here = at;
         at = at.saturating_add(len);
-        let Some(kind) = number(reader, &mut at, 4)? else { return Ok(()) };
+        let Some(kind) = number(reader, &mut at, 4, is_big)? else { return Ok(()) };
         if kind == 8 && key.starts_with(b"tokenizer.chat_template") {
             let mut text = at;
-            let Some(len) = number(reader, &mut text, 8)? else { return Ok(()) };
+            let Some(len) = number(reader, &mut text, 8, is_big)? else { return Ok(()) };
             let bytes = reader.bytes(text, len.min(template::MAX as u64 + 1))?;
             found.add(here, template::judge(&String::from_utf8_lossy(&bytes)));
         }
-        if !skip(reader, &mut at, kind)? {
+        if !skip(reader, &mut at, kind, is_big)? {
             return Ok(());
         }
     }
     Ok(())
 }
 
-/// Little-endian; `None` beyond the end.
-fn number(reader: &mut Reader<'_>, at: &mut u64, len: u32) -> Result<Option<u64>, Error> {
+/// `None` beyond the end.
+fn number(reader: &mut Reader<'_>, at: &mut u64, len: u32, is_big: bool) -> Result<Option<u64>, Error> {
     let mut number = 0;
     for idx in 0..len {
         let Some(byte) = reader.byte(*at)? else { return Ok(None) };
-        number |= u64::from(byte) << (8 * idx);
+        number |= u64::from(byte) << (8 * if is_big { len - 1 - idx } else { idx });
         *at += 1;
     }
     Ok(Some(number))
@@ -101,7 +103,7 @@ fn width(kind: u64) -> Option<u64> {
 const MAX_DEPTH: usize = 1024;
 
 /// Passes a value, and says whether that is possible.
-fn skip(reader: &mut Reader<'_>, at: &mut u64, kind: u64) -> Result<bool, Error> {
+fn skip(reader: &mut Reader<'_>, at: &mut u64, kind: u64, is_big: bool) -> Result<bool, Error> {
     // Types and numbers of the elements to pass, of the innermost array last.
     let mut left = vec![(kind, 1_u64)];
     while let Some((kind, count)) = left.pop() {
@@ -113,11 +115,12 @@ fn skip(reader: &mut Reader<'_>, at: &mut u64, kind: u64) -> Result<bool, Error>
         left.push((kind, others));
         match kind {
             8 => {
-                let Some(len) = number(reader, at, 8)? else { return Ok(false) };
+                let Some(len) = number(reader, at, 8, is_big)? else { return Ok(false) };
                 *at = at.saturating_add(len);
             }
             9 if left.len() <= MAX_DEPTH => {
-                let (Some(element), Some(count)) = (number(reader, at, 4)?, number(reader, at, 8)?) else {
+                let element = number(reader, at, 4, is_big)?;
+                let (Some(element), Some(count)) = (element, number(reader, at, 8, is_big)?) else {
                     return Ok(false);
                 };
                 left.push((element, count));
@@ -206,6 +209,24 @@ mod tests {
         }
         let (long, at) = gguf_after(&[], &alloc::vec![b'x'; template::MAX + 1]);
         assert_eq!(codes(&long, 9), [(at, "sc-unopened")]);
+    }
+
+    #[test]
+    fn templates_of_big_endian_gguf_are_found() {
+        let text = |text: &[u8]| [&(text.len() as u64).to_be_bytes(), text].concat();
+        let texts = [[0, 0, 0, 8].as_slice(), &2_u64.to_be_bytes(), &text(b"a"), &text(b"bc")].concat();
+        let bytes = [
+            b"GGUF\0\0\0\x03".as_slice(),
+            &[0; 8],
+            &2_u64.to_be_bytes(),
+            &text(b"key"),
+            &[0, 0, 0, 9],
+            &texts,
+            &text(b"tokenizer.chat_template"),
+            &[0, 0, 0, 8],
+            &text(b"{{ x.__class__ }}"),
+        ];
+        assert_eq!(codes(&bytes.concat(), 9), [(78, "sc-template-code")]);
     }
 
     #[test]
