@@ -28,7 +28,8 @@ pub(super) struct Member {
     pub(super) problems: Vec<Problem>,
 }
 
-/// Values of extended headers for the next member. Of several, the first has the last word.
+/// Values of extended headers for the next member. Of several headers, the first has the last word; of several records in one, readers take
+/// different ones, which is a problem.
 #[derive(Default)]
 struct Extended {
     name: Option<Vec<u8>>,
@@ -96,8 +97,10 @@ impl<'s> Members<'s> {
         };
         let mut len = size;
         if let Some(other) = other {
-            len = decimal(&other).unwrap_or(0);
-            if len != size && len <= MAX_OCTAL {
+            // Python takes signs, white space and underscores as well, other readers do not.
+            let plain = decimal(&other);
+            len = plain.unwrap_or(0);
+            if plain.is_none() || (len != size && len <= MAX_OCTAL) {
                 problems.push(tar("an extended header with another size"));
             }
         }
@@ -165,6 +168,7 @@ impl<'s> Members<'s> {
 impl Extended {
     /// The records of an extended header: `17 path=weights\n`.
     fn pax(&mut self, mut records: &[u8], is_global: bool) {
+        let (mut name, mut size) = (None, None);
         while !records.is_empty() {
             let Some((key, value, rest)) = record(records) else {
                 self.problems.push(tar("a malformed extended header"));
@@ -172,8 +176,8 @@ impl Extended {
             };
             records = rest;
             let place = match key {
-                b"path" => Some(&mut self.name),
-                b"size" => Some(&mut self.size),
+                b"path" => Some(&mut name),
+                b"size" => Some(&mut size),
                 _ => None,
             };
             let is_sparse = key.starts_with(b"GNU.sparse");
@@ -182,10 +186,18 @@ impl Extended {
             }
             if is_global && (place.is_some() || is_sparse) {
                 self.problems.push(tar("a global extended header that changes members"));
-            } else if let Some(place) = place {
-                place.get_or_insert_with(|| value.to_owned());
+            } else if let Some(place) = place
+                && place.replace(value).is_some_and(|other| other != value)
+            {
+                self.problems.push(tar("an extended header with two values of a member"));
             }
         }
+        // `tarfile` takes slashes from the end of a path, and leaves its type as it is.
+        let name = name.map(|name| {
+            name.iter().rposition(|byte| *byte != b'/').and_then(|last| name.get(..=last)).unwrap_or_default()
+        });
+        self.name = self.name.take().or_else(|| name.map(<[u8]>::to_owned));
+        self.size = self.size.take().or_else(|| size.map(<[u8]>::to_owned));
     }
 }
 
