@@ -289,6 +289,23 @@ mod tests {
             ("{% set l = [] %}{% set o = l %}{{ o.append(y ~ z) }}{{ x[l[0]] }}{{ x[l.pop()] }}", "code"),
             ("{% set l = [] %}{{ l.append(y) }}{% for k in l %}{{ x[k] }}{% endfor %}", "note"),
             ("{% set l = y %}{{ l.append(y ~ z) }}{% for k in y %}{{ x[k] }}{% endfor %}", "code"),
+            ("{{ x[y|int(y ~ z)] }}{{ x[y|int] }}", "code"),
+            ("{{ x[y|int(default=y ~ z)] }}", "code"),
+            ("{{ x[y|int] }}{{ x[y|int(1)] }}{{ x[y|int('a')] }}", "note"),
+            ("{% set ns.k = y ~ z %}{{ x[ns['k']] }}", "code"),
+            ("{% set ns.k = y ~ z %}{{ x[ns[a]] }}", "code"),
+            ("{% set ns.k = y ~ z %}{{ x[ns['a']] }}{{ x[a[0]] }}{{ x[a] }}", "note"),
+            ("{% set ns.k = y ~ z %}{{ x[[ns]|map(attribute='k')|first] }}", "code"),
+            ("{% set ns.k = y ~ z %}{{ x[[ns]|map(attribute='k.real')|first] }}", "code"),
+            ("{% set ns.k = y ~ z %}{{ x[[ns]|map(attribute='a')|first] }}", "note"),
+            ("{% for k, v in {y ~ z: 1}.items() - {}.items() %}{{ x[k] }}{% endfor %}", "code"),
+            ("{{ x[y - z] }}", "note"),
+            ("{% set ns.get = y.append %}{{ ns.get('x') }}", "code"),
+            ("{{ a.get('x') }}{% set ns = namespace(get=y.append) %}", "code"),
+            ("{% set ns.get = y %}{{ ns.get }}", "note"),
+            ("{{ x['\\\n_\\\n_init__'] }}", "code"),
+            ("{{ x|map(\u{ff41}ttribute=y ~ z) }}", "name \u{ff41}ttribute"),
+            ("{% set \u{ff49} = y ~ z %}{{ x[i] }}", "name \u{ff49}"),
         ] {
             assert_eq!(verdict(text), expected, "{text}");
         }

@@ -44,6 +44,12 @@ impl Kinds {
         self.known.get(name).copied()
     }
 
+    /// Of any attribute that was assigned.
+    pub(super) fn any_attribute(&self) -> Kind {
+        let attributes = self.known.iter().filter(|(name, _)| name.starts_with('.'));
+        attributes.map(|(_, kind)| *kind).max().unwrap_or_default()
+    }
+
     /// Of a variable: what is not assigned is data, except special tokens, which come with the template.
     pub(super) fn variable(&self, name: &str) -> Kind {
         let is_token = name.ends_with("_token") || name.ends_with("_tokens");

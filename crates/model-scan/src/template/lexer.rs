@@ -134,6 +134,13 @@ fn string(text: &str, quote: char) -> Option<(String, &str)> {
         let character = match characters.next()? {
             found if found == quote => return Some((decoded, characters.as_str())),
             '\\' => match characters.next()? {
+                // The text goes on in the next line.
+                '\n' => continue,
+                '\r' => {
+                    characters =
+                        characters.as_str().strip_prefix('\n').unwrap_or(characters.as_str()).chars();
+                    continue;
+                }
                 'n' => '\n',
                 't' => '\t',
                 'r' => '\r',
@@ -238,6 +245,7 @@ mod tests {
             (r"\N{LOW LINE}", "_{LOW LINE}"),
             (r"\ud800", "\u{fffd}"),
             (r"\0a", "\0a"),
+            ("a\\\nb\\\r\nc\\\rd", "abcd"),
         ] {
             let template = format!("{{{{ '{text}' }}}}");
             let found = tokens(&template).expect("a template");

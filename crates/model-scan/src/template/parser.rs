@@ -59,7 +59,14 @@ impl<'t> Parser<'t> {
                 _ => None,
             })
             .collect();
-        Self { tokens, at: 0, depth: 0, kinds, macros, problem: None }
+        let mut parser = Self { tokens, at: 0, depth: 0, kinds, macros, problem: None };
+        // Python takes letters that look alike for the same name.
+        let foreign = tokens.iter().find_map(|token| match token {
+            Token::Name(name) => Some(name).filter(|name| !name.is_ascii()),
+            _ => None,
+        });
+        foreign.into_iter().for_each(|name| parser.unlisted(name));
+        parser
     }
 
     pub(super) fn template(&mut self) -> Option<()> {

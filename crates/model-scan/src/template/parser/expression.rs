@@ -104,8 +104,8 @@ impl Parser<'_> {
         let mut value = self.concatenation()?;
         loop {
             let kind = if self.skip_sign("-") {
-                self.concatenation()?;
-                Kind::Number
+                // Of sets, a part of the first.
+                if self.concatenation()?.kind == Kind::Number { Kind::Number } else { value.kind }
             } else if self.skip_sign("+") {
                 let other = self.concatenation()?;
                 // With a number, the other one is a number, too.

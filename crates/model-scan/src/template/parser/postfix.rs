@@ -69,17 +69,28 @@ impl Parser<'_> {
                 }
             }
         }
+        // Attributes of namespaces, by their names.
+        let mut own = Kind::Number;
         if let Some(key) = key.filter(|_| !is_slice) {
             match &key.text {
-                Some(name) => self.check_attribute(name),
+                Some(name) => {
+                    self.check_attribute(name);
+                    own = self.attribute(name);
+                }
                 None if key.kind == Kind::Built => self.reaches_python(),
-                None => {}
+                None if key.kind == Kind::Number => {}
+                None => own = self.kinds.any_attribute(),
             }
         }
-        let kind = self.element(of);
+        let kind = self.element(of).max(own);
         // Parts of a text of the template.
         let kind = if is_slice && kind == Kind::Literal { Kind::Built } else { kind };
         Some(Value::of(kind))
+    }
+
+    /// Of an attribute that was assigned, with those of what it is an attribute of before a point.
+    fn attribute(&self, path: &str) -> Kind {
+        path.split('.').filter_map(|name| self.kinds.get(&format!(".{name}"))).max().unwrap_or_default()
     }
 
     pub(super) fn arguments(&mut self) -> Option<Vec<Argument>> {
@@ -157,7 +168,8 @@ impl Parser<'_> {
             "split" | "strip" | "lstrip" | "rstrip" => part(of.kind),
             _ => Kind::Built,
         };
-        if name.starts_with('_') {
+        if name.starts_with('_') || self.kinds.get(&format!(".{name}")).is_some() {
+            // The latter is what the template has put there.
             self.reaches_python();
         } else if !names::METHODS.contains(&name) {
             self.unlisted(name);
@@ -192,10 +204,15 @@ impl Parser<'_> {
         let of_arguments = arguments.iter().map(|argument| argument.value.kind).max().unwrap_or_default();
         let by_attribute = arguments.iter().all(|argument| argument.keyword.as_deref() == Some("attribute"));
         let kind = match name {
-            "length" | "int" => Kind::Number,
+            "length" => Kind::Number,
+            // What is no number gives the argument.
+            "int" => of_arguments,
             "default" => of.kind.max(of_arguments),
             "trim" => part(of.kind),
-            "map" if by_attribute => self.element(of),
+            "map" if by_attribute => {
+                let paths = arguments.iter().filter_map(|argument| argument.value.text.as_deref());
+                paths.map(|path| self.attribute(path)).fold(self.element(of), Kind::max)
+            }
             "string" | "safe" | "list" | "sort" | "unique" | "selectattr" | "rejectattr" | "reject" => {
                 of.kind
             }
