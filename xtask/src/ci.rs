@@ -1,4 +1,4 @@
-//! `ci`: the checks of a change.
+//! `ci`: the checks of a change; `nightly`: those that take long and seldom find something else.
 
 use core::time::Duration;
 use std::process::Command;
@@ -7,11 +7,11 @@ use std::time::Instant;
 use crate::TASKS;
 use crate::task::{Failure, Outcome, Session};
 
-/// The tasks and their arguments.
-const STEPS: &[(&str, &[&str])] = &[
+/// Tasks and their arguments.
+type Steps = &'static [(&'static str, &'static [&'static str])];
+
+const CHANGE: Steps = &[
     ("lint", &[]),
-    // While what `lint` left is all that there is to copy.
-    ("features", &[]),
     ("test", &[]),
     ("msrv", &[]),
     ("layers", &[]),
@@ -29,23 +29,38 @@ const STEPS: &[(&str, &[&str])] = &[
     ("wasm", &[]),
     ("page", &["test"]),
     ("deny", &[]),
-    ("cloud", &["seaweedfs", "moto"]),
     ("canary", &["30"]),
     ("fuzz", &["5"]),
-    ("reliability", &["--quick"]),
-    ("interrupt", &["10"]),
 ];
 
-/// Runs all steps, or those named in `args`, also after a failure, and ends with a table, the skipped parts, and the test runner's closing
-/// lines.
-pub(crate) fn run(session: &mut Session, chosen: &[String]) -> Outcome {
-    if let Some(unknown) = chosen.iter().find(|name| STEPS.iter().all(|(step, _)| step != name)) {
-        return Err(Failure::Usage(format!("`{unknown}` is no step of `ci`")));
+const NIGHTLY: Steps = &[
+    ("features", &[]),
+    ("cloud", &["seaweedfs", "moto"]),
+    ("reliability", &["--quick"]),
+    ("interrupt", &["10"]),
+    ("serve-soak", &[]),
+    ("canary", &[]),
+    ("fuzz", &[]),
+];
+
+pub(crate) fn change(session: &mut Session, chosen: &[String]) -> Outcome {
+    run(session, CHANGE, chosen)
+}
+
+pub(crate) fn nightly(session: &mut Session, chosen: &[String]) -> Outcome {
+    run(session, NIGHTLY, chosen)
+}
+
+/// Runs all steps, or the chosen ones, also after a failure, and ends with a table, the skipped parts, and the test runner's closing lines.
+fn run(session: &mut Session, steps: Steps, chosen: &[String]) -> Outcome {
+    if let Some(unknown) = chosen.iter().find(|name| steps.iter().all(|(step, _)| step != name)) {
+        let known: Vec<_> = steps.iter().map(|(step, _)| *step).collect();
+        return Err(Failure::Usage(format!("`{unknown}` is not one of the steps {}", known.join(", "))));
     }
     let (start, cpu_at_start) = (Instant::now(), cpu_time());
     let mut rows = Vec::new();
     let mut failures = Vec::new();
-    for &(name, args) in STEPS {
+    for &(name, args) in steps {
         if !chosen.is_empty() && !chosen.iter().any(|step| step == name) {
             continue;
         }
@@ -106,7 +121,7 @@ mod tests {
 
     #[test]
     fn every_step_is_a_task() {
-        for (step, _) in STEPS {
+        for (step, _) in CHANGE.iter().chain(NIGHTLY) {
             assert!(TASKS.iter().any(|task| task.name == *step), "{step}");
         }
     }

@@ -271,8 +271,13 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "ci",
-        run: ci::run,
-        help: "[STEP...]  what .ci/run runs, or these steps of it: most of the above, briefly",
+        run: ci::change,
+        help: "[STEP...]  what .ci/run runs, or these steps of it: what each change needs",
+    },
+    Task {
+        name: "nightly",
+        run: ci::nightly,
+        help: "[STEP...]  what takes long: features, cloud, reliability, interrupts, long soaks and fuzzing",
     },
 ];
 
@@ -294,7 +299,7 @@ fn main() -> ExitCode {
     };
     let mut session = Session::new(root());
     let outcome = (task.run)(&mut session, rest);
-    if name != "ci" {
+    if !["ci", "nightly"].contains(&name.as_str()) {
         session.print_skips();
     }
     match outcome {
