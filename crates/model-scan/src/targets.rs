@@ -4,31 +4,89 @@ use alloc::format;
 use alloc::string::String;
 
 use crate::problem::Problem;
-use crate::{denied, script};
+use crate::{denied, lines, script};
 
 /// Packages whose classes configurations of models are made of.
-const PACKAGES: [&str; 4] = ["torch.nn.", "torch.optim.", "nemo.collections.", "lightning.pytorch."];
+const PACKAGES: [&str; 5] =
+    ["torch.nn.", "torch.optim.", "nemo.collections.tts.torch.", "nemo.collections.", "lightning.pytorch."];
+
+/// Functions that configurations name; of modules, all that are public.
+const FUNCTIONS: [&str; 9] = [
+    "speechbrain.decoders.ctc_greedy_decode",
+    "speechbrain.nnet.losses.",
+    "speechbrain.utils.seed_everything",
+    "torch.device",
+    "torch.manual_seed",
+    "torch.nn.functional.",
+    "torch.nn.init.",
+    "torch.ones",
+    "torch.zeros",
+];
+
+/// Modules of `torch.nn` and `torch.optim` whose classes are layers and optimizers.
+const TORCH: &str = "\
+activation\nadadelta\nadagrad\nadam\nadamax\nadamw\nadaptive\nasgd\nbatchnorm\nchannelshuffle\ncontainer\nconv\n\
+distance\ndropout\nembedding\nflatten\nfold\ninstancenorm\nlbfgs\nlinear\nloss\nlr_scheduler\nmodules\nnadam\n\
+normalization\npadding\nparameter\npixelshuffle\npooling\nradam\nrmsprop\nrnn\nrprop\nsgd\nsparse\nsparse_adam\n\
+swa_utils\ntransformer\nupsampling\n";
+
+/// Packages that others import, beside those of [`denied`]: a path through one of them leads anywhere.
+const IMPORTED: &str = "\
+apex\nargparse\nboto3\ndeepspeed\ndistutils\nfsspec\nh5py\nhuggingface_hub\nhydra\nhyperpyyaml\njoblib\n\
+jsonargparse\nlhotse\nlibrosa\nlightning\nlogging\nmatplotlib\nmegatron\nnemo\nnumpy\nomegaconf\nonnx\nonnxruntime\n\
+pandas\npsutil\npytorch_lightning\nruamel\nsafetensors\nscipy\nsentencepiece\nsetuptools\nsklearn\nsoundfile\n\
+speechbrain\ntensorflow\ntorch\ntorchaudio\ntorchvision\nwebdataset\n";
 
 /// Modules that run code, open files or reach the network, beside those of [`denied`].
 const ROOTS: [&str; 6] = ["os", "subprocess", "builtins", "shutil", "pickle", "joblib"];
 
 /// The value of `_target_` and its like.
 pub(crate) fn judge(target: &str) -> Option<Problem> {
-    if is_dotted(target) && PACKAGES.iter().any(|package| target.starts_with(package)) {
-        return None;
-    }
-    Some(named(target))
+    if is_known(target, &PACKAGES) { None } else { Some(named(target)) }
 }
 
-/// The value of `target` and `class_path`, which many programs have for something else: names with points alone, and no operators of exported
-/// graphs, which are judged where such a graph is.
+/// Whether a text is the path of a class in one of these packages, or of a known function, and leads through no module of another package.
+pub(crate) fn is_known(target: &str, packages: &[&str]) -> bool {
+    let is_function = |module: &&str| {
+        let name = target.strip_prefix(module);
+        name.is_some_and(|name| !name.starts_with('_') && !name.contains('.'))
+    };
+    let is_class = |package: &&str| {
+        let is_own = |name: &str| {
+            if package.starts_with("torch.") {
+                return lines::has(TORCH, name);
+            }
+            // Short names are those that modules get where they are imported.
+            name.len() > 2 && !lines::has(IMPORTED, name) && denied::reason(name, "").is_none()
+        };
+        target.strip_prefix(package).is_some_and(|path| {
+            let mut names = path.rsplit('.');
+            names.next().is_some_and(|class| class.starts_with(char::is_uppercase)) && names.all(is_own)
+        })
+    };
+    is_dotted(target) && (packages.iter().any(is_class) || FUNCTIONS.iter().any(is_function))
+}
+
+/// The value of `target` and `class_path`, which many programs have for something else: paths with points and interpolations alone, and no
+/// operators of exported graphs, which are judged where such a graph is.
 pub(crate) fn judge_path(target: &str) -> Option<Problem> {
     let operator = target.strip_prefix("torch.ops.").and_then(|operator| operator.split_once('.'));
     let is_operator = operator.is_some_and(|(namespace, rest)| {
         let name = rest.split('.').next().unwrap_or_default();
         namespace != "aten" || !script::is_suspicious(&format!("aten::{name}"))
     });
-    if is_operator || !is_dotted(target) { None } else { judge(target) }
+    let is_path = is_importable(target) || target.contains("${");
+    if is_operator || !is_path { None } else { judge(target) }
+}
+
+/// Whether an importer may find a text with points: names of files are no identifiers.
+fn is_importable(text: &str) -> bool {
+    let is_other = |character: char| character.is_whitespace() || ['/', '\\'].contains(&character);
+    let last = text.rsplit('.').next().unwrap_or_default();
+    text.contains('.')
+        && !text.contains(is_other)
+        && text.split('.').all(|part| !part.is_empty())
+        && last.starts_with(|first: char| first == '_' || first.is_alphabetic())
 }
 
 /// What names are that are on no list: what a loader of pickles must not reach is dangerous here, too.
@@ -63,6 +121,28 @@ mod tests {
             ("torch.optim.AdamW", ""),
             ("nemo.collections.asr.models.EncDecCTCModel", ""),
             ("lightning.pytorch.Trainer", ""),
+            ("torch.nn.modules.activation.Tanh", ""),
+            ("torch.nn.functional.relu", ""),
+            ("torch.optim.lr_scheduler.StepLR", ""),
+            ("torch.manual_seed", ""),
+            ("nemo.collections.tts.torch.g2ps.EnglishG2p", ""),
+            ("nemo.collections.common.tokenizers.text_to_speech.tts_tokenizers.IPATokenizer", ""),
+            ("lightning.pytorch.loggers.wandb.WandbLogger", ""),
+            ("torch.nn.functional.torch.utils.collect_env.run", "sc-config-target"),
+            ("torch.nn.functional.torch.save", "sc-config-target"),
+            ("torch.nn.functional.torch.os.system", "sc-config-target"),
+            ("torch.nn.functional._overload", "sc-config-target"),
+            ("torch.nn.modules.module.torch.utils.data.Dataset", "sc-config-target"),
+            ("torch.optim.optimizer.torch.serialization.shutil.copyfile", "sc-config-target"),
+            ("torch.nn.parallel.distributed.Join", "sc-config-target"),
+            ("torch.nn.functional.importlib.import_module", "sc-config-target"),
+            ("torch.nn.utils.clip_grad", "sc-config-target"),
+            ("torch.manual_seed.x", "sc-config-target"),
+            ("nemo.collections.asr.models.os.system", "sc-config-target"),
+            ("nemo.collections.asr.models.subprocess.Popen", "sc-config-target"),
+            ("nemo.collections.asr.models.sp.Popen", "sc-config-target"),
+            ("nemo.collections.tts.torch.x.torch.nn.Linear", "sc-config-target"),
+            ("lightning.pytorch.trainer.trainer.torch.hub.HTTPError", "sc-config-target"),
             ("torch.nnx.Linear", "sc-config-target"),
             ("torch.nn. Linear", "sc-config-target"),
             ("torch.nn.", "sc-config-target"),
@@ -86,10 +166,26 @@ mod tests {
     }
 
     #[test]
+    fn lists_of_modules_are_sorted() {
+        lines::tests::check(TORCH, TORCH.lines().count());
+        lines::tests::check(IMPORTED, IMPORTED.lines().count());
+    }
+
+    #[test]
     fn words_and_operators_of_graphs_are_no_targets() {
         for (target, code) in [
             ("x86", ""),
             ("a/b.c", ""),
+            ("a b.c", ""),
+            ("a\\b.c", ""),
+            ("0.5", ""),
+            ("...", ""),
+            (".x", ""),
+            ("evil-mod.f", "sc-config-target"),
+            ("1.f", "sc-config-target"),
+            ("evil.mod:f", "sc-config-target"),
+            ("${x", "sc-config-target"),
+            ("os.${x}", "sc-config-code"),
             ("torch.nn.Linear", ""),
             ("torch.ops.aten.add.Tensor", ""),
             ("torch.ops.other.add.default", ""),
