@@ -30,10 +30,11 @@ const STANDARD: [&str; 14] = [
 /// Tags of HyperPyYAML that name what they create, call or read.
 const HYPER: [&str; 6] = ["!new:", "!apply:", "!applyref:", "!name:", "!module:", "!include:"];
 
-/// Packages that recipes of HyperPyYAML are made of, and names in them that load or run other files.
-const PACKAGES: [&str; 2] = ["speechbrain.", "torch."];
-const LOADERS: [&str; 9] =
-    ["load", "save", "hub", "jit", "package", "cpp_extension", "download_file", "run_shell", "fetch"];
+/// Packages that recipes of HyperPyYAML are made of.
+const PACKAGES: [&str; 4] = ["speechbrain.", "torch.nn.", "torch.optim.", "torch.utils.data."];
+
+/// Ends of lines of YAML 1.1.
+const ENDS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// Keys whose value is imported: those of Hydra and its like, and of MLflow.
 const KEYS: [&str; 4] = ["_target_", "target", "class_path", "loader_module"];
@@ -55,23 +56,28 @@ fn lines(text: &str) -> Vec<(u64, Problem)> {
     let mut is_plain = true;
     let is_network =
         ["backbone", "head"].iter().all(|key| text.lines().any(|line| key_value(line, key).is_some()));
-    for line in text.split_inclusive(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']) {
+    for line in text.split_inclusive(ENDS) {
         let content = if is_plain { before_comment(line) } else { line };
         let mut add = |offset: usize, problem: Problem| found.push(((at + offset) as u64, problem));
+        let mut end = 0;
         for (offset, tag) in tags(content) {
-            if let Some(problem) = judge_tag(tag) {
+            // Tags do not overlap.
+            if offset >= end
+                && let Some(problem) = judge_tag(tag)
+            {
+                end = offset + tag.len();
                 add(offset, problem);
             }
         }
-        if content.starts_with("%TAG") {
+        if content.trim_start_matches('\u{feff}').starts_with("%TAG") {
             add(0, Problem::YamlTag { tag: "%TAG".into() });
         }
         // YOLO evaluates names and arguments of layers.
         if is_network && let Some(offset) = content.find('(') {
             add(offset, Problem::CodeSetting { key: "backbone".into() });
         }
-        let is_even = |quote: char| content.matches(quote).count().is_multiple_of(2);
-        is_plain &= is_even('\'') && is_even('"');
+        // Some readers do not end a line at the last three: what comes after is no comment then.
+        is_plain &= is_closed(content) && !line.ends_with(['\u{85}', '\u{2028}', '\u{2029}']);
         at += line.len();
     }
     for key in KEYS {
@@ -81,23 +87,43 @@ fn lines(text: &str) -> Vec<(u64, Problem)> {
     found
 }
 
-/// A line up to its comment, as far as no quotation mark is before that.
-fn before_comment(line: &str) -> &str {
-    let is_comment = |(at, _): &(usize, &str)| {
-        line.get(..*at).is_some_and(|before| {
-            (before.is_empty() || before.ends_with([' ', '\t'])) && !before.contains(['\'', '"'])
-        })
+/// Whether no quotation is open after a line: each is of letters, digits and `._-/` alone, so that none of its marks is an escape, and both or
+/// none are a part of a plain text.
+fn is_closed(line: &str) -> bool {
+    let is_simple = |quoted: &str| {
+        quoted.chars().all(|character| character.is_alphanumeric() || "._-/".contains(character))
     };
-    line.match_indices('#').find(is_comment).and_then(|(at, _)| line.get(..at)).unwrap_or(line)
+    let mut rest = line;
+    while let Some(at) = rest.find(['\'', '"']) {
+        let (_, quoted) = rest.split_at(at);
+        let mark = if quoted.starts_with('"') { '"' } else { '\'' };
+        let Some((inner, after)) = quoted.get(1..).and_then(|quoted| quoted.split_once(mark)) else {
+            return false;
+        };
+        if !is_simple(inner) {
+            return false;
+        }
+        rest = after;
+    }
+    true
 }
 
-/// Tags of a line: they begin after a space or a bracket.
+/// A line up to its comment, as far as no quotation may be open before that.
+fn before_comment(line: &str) -> &str {
+    let mut before = line.match_indices('#').filter_map(|(at, _)| line.get(..at));
+    // Where a quotation is open before one mark of a comment, so it is before all others.
+    let first = before.find(|before| before.is_empty() || before.ends_with([' ', '\t']));
+    first.filter(|before| is_closed(before)).unwrap_or(line)
+}
+
+/// Tags of a line: they begin after anything but a word, which they would be a part of.
 fn tags(line: &str) -> impl Iterator<Item = (usize, &str)> {
     line.match_indices('!').filter_map(move |(at, _)| {
         let (before, tag) = line.split_at_checked(at)?;
-        let is_start = before.is_empty() || before.ends_with([' ', '\t', '[', '{', ',', '\u{feff}']);
+        let is_start = !before.ends_with(|last: char| last == '!' || last.is_alphanumeric());
+        let tag = is_start.then(|| beginning(tag))?;
         let end = tag.find([' ', '\t', '\r', '\n', ',', '[', ']', '{', '}']).unwrap_or(tag.len());
-        tag.get(..end).filter(|_| is_start).map(|tag| (at, tag))
+        tag.get(..end).map(|tag| (at, tag))
     })
 }
 
@@ -113,9 +139,9 @@ fn judge_tag(tag: &str) -> Option<Problem> {
         });
     }
     let target = HYPER.iter().find_map(|tag| decoded.strip_prefix(tag))?;
-    let is_known = targets::is_dotted(target)
-        && PACKAGES.iter().any(|package| target.starts_with(package))
-        && !target.split('.').any(|part| LOADERS.contains(&part));
+    // A longer tag may be cut.
+    let is_whole = tag.len() < MAX_VALUE - 4;
+    let is_known = is_whole && !decoded.starts_with("!include:") && targets::is_known(target, &PACKAGES);
     problem.filter(|_| !is_known)
 }
 
@@ -146,25 +172,58 @@ fn values<'t>(text: &'t str, key: &'t str) -> impl Iterator<Item = (usize, &'t s
         if before.ends_with(is_name) || before.ends_with('.') || rest.starts_with(is_name) {
             return None;
         }
-        let rest = beginning(rest).trim_start_matches(['\'', '"']).trim_start();
-        let value = rest.strip_prefix(':').unwrap_or_default().trim_start();
-        // Anchors and tags come before a value.
-        let value = if value.starts_with(['&', '!']) {
-            value.split_once([' ', '\n']).map_or("", |(_, value)| value.trim_start())
-        } else {
-            value
+        let near = beginning(rest);
+        let after = after_marks(near.trim_start_matches(QUOTES));
+        let Some(value) = after.strip_prefix(':') else {
+            // An alias may be a key elsewhere.
+            let is_key = is_marked(word_before(before)) || after.is_empty() && near.len() < rest.len();
+            return Some((at, if is_key { UNKNOWN } else { "" }));
         };
-        let value = value.trim_start_matches(['\'', '"']);
-        let end = value.find(['\'', '"', '\n', '\r', ',', '}', ' ']).unwrap_or(value.len());
-        Some((at, value.get(..end)?))
+        let value = after_marks(value);
+        let value = if value.starts_with('*') { UNKNOWN } else { value.trim_start_matches(QUOTES) };
+        match value.find(|last: char| last.is_whitespace() || ['\'', '"', ',', '}', ']'].contains(&last)) {
+            Some(end) => Some((at, value.get(..end)?)),
+            None if near.len() < rest.len() => Some((at, UNKNOWN)),
+            None => Some((at, value)),
+        }
     })
 }
 
-/// Longest distance from a key to the end of its value: time is linear in the file.
+/// A value that is elsewhere.
+const UNKNOWN: &str = "*";
+const QUOTES: [char; 2] = ['\'', '"'];
+
+/// A text after white space, comments, anchors, tags and the headers of block texts.
+fn after_marks(mut text: &str) -> &str {
+    loop {
+        text = text.trim_start();
+        let end = match text.chars().next() {
+            Some('#' | '|' | '>') => text.find(ENDS),
+            Some('&' | '!') => text.find(char::is_whitespace),
+            _ => return text,
+        };
+        text = end.and_then(|end| text.get(end..)).unwrap_or_default();
+    }
+}
+
+/// Longest tag, and longest distance from a key to the end of its value: time is linear in the file.
 const MAX_VALUE: usize = 256;
 
 fn beginning(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_VALUE)).unwrap_or(text)
+}
+
+/// What is before a text, after white space or a bracket; empty where the text begins a line.
+fn word_before(before: &str) -> &str {
+    let from = before.floor_char_boundary(before.len().saturating_sub(MAX_VALUE));
+    let line = before.get(from..).unwrap_or_default().rsplit(ENDS).next().unwrap_or_default();
+    let line = line.trim_end_matches(QUOTES).trim_end();
+    line.rsplit([' ', '\t', '[', '{', ',', '?']).next().unwrap_or_default()
+}
+
+/// Whether a word is an anchor or a tag.
+fn is_marked(word: &str) -> bool {
+    word.len() > 1 && word.starts_with(['&', '!'])
 }
 
 fn judge_value(key: &str, value: &str) -> Option<Problem> {
@@ -172,34 +231,35 @@ fn judge_value(key: &str, value: &str) -> Option<Problem> {
         "_target_" => targets::judge(value),
         "loader_module" if value.starts_with("mlflow.") => None,
         "loader_module" => Some(Problem::CodeSetting { key: key.into() }),
+        _ if value == UNKNOWN => Some(targets::named(value)),
         _ => targets::judge_path(value),
     }
 }
 
 /// `code` in a file of MLflow: a folder that is put on the path of Python.
 pub(crate) fn code_folder(text: &str) -> Option<(u64, Problem)> {
-    let mut code = values(text, "code").filter(|(at, value)| {
-        let from = text.floor_char_boundary(at.saturating_sub(MAX_VALUE));
-        let line = text.get(from..*at).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
-        line.trim_start_matches(['\'', '"', ' ', '-', '{', ',']).is_empty()
-            && !["", "null", "~"].contains(value)
+    let decoded = decode(text);
+    let mut code = values(&decoded, "code").filter(|(at, value)| {
+        let word = word_before(decoded.get(..*at).unwrap_or_default());
+        (word.is_empty() || word == "-" || is_marked(word)) && !["", "null", "~"].contains(value)
     });
-    code.next().map(|(at, _)| (at as u64, Problem::CodeSetting { key: "code".into() }))
+    code.next().map(|(at, _)| (offset(text, &decoded, at), Problem::CodeSetting { key: "code".into() }))
 }
 
 /// Registered functions of spaCy in its `config.cfg`: callbacks that are called before a model is there.
 pub(crate) fn callbacks(text: &str) -> Vec<(u64, Problem)> {
-    let (mut found, mut at) = (Vec::new(), 0);
-    for line in text.split_inclusive('\n') {
-        if let Some(value) = line.trim_start().strip_prefix("@callbacks") {
-            let name = value.trim_matches([' ', '\t', '=', ':', '"', '\'', '\n', '\r']);
-            if !name.starts_with("spacy.") {
-                found.push((at, Problem::CodeSetting { key: "@callbacks".into() }));
-            }
-        }
-        at += line.len() as u64;
-    }
-    found
+    let decoded = decode(text);
+    let found = decoded.match_indices("@callbacks").filter(|(at, key)| {
+        let value = decoded.get(at + key.len()..).unwrap_or_default();
+        let name = value.trim_start_matches(|first: char| first.is_whitespace() || "=:\"'".contains(first));
+        !name.starts_with("spacy.")
+    });
+    found.map(|(at, key)| (offset(text, &decoded, at), Problem::CodeSetting { key: key.into() })).collect()
+}
+
+/// An offset in a decoded text as that in the file, which is not known where anything is decoded.
+fn offset(text: &str, decoded: &str, at: usize) -> u64 {
+    if text.len() == decoded.len() { at as u64 } else { 0 }
 }
 
 /// A text with the escapes of quoted texts decoded, and lines joined where they end with one.
@@ -211,7 +271,7 @@ fn decode(text: &str) -> String {
             Some('x') => 2,
             Some('u') => 4,
             Some('U') => 8,
-            Some('\n') => {
+            Some(end) if ENDS.contains(&end) => {
                 rest = after.trim_start();
                 continue;
             }
@@ -270,6 +330,19 @@ mod tests {
             ("a: 'b # c', !!python/name:x", 12),
             ("a: 'b\n# c' : !!python/name:x", 13),
             ("# c\r!!python/name:x", 4),
+            ("{\"a\":!!python/name:x b}", 5),
+            ("{?!!python/name:x b: 1}", 2),
+            ("[ \"x\\\"\n# \", !!python/name:x b]", 12),
+            ("a: ['\"', \"x\n# \", !!python/name:x b]", 17),
+            ("[don't, 'x\n# ', !!python/name:x b]", 16),
+            ("[a 'b, ' x\n# ', !!python/name:x b]", 16),
+            ("[a\u{2028}#, !apply:os.system b]", 8),
+            ("\u{feff}%TAG !e! tag:yaml.org,2002:python/\n---\n!e!object/apply:os.system [a]", 0),
+            ("a: !apply:torch.os.system", 3),
+            ("a: !apply:torch.nn.functional.torch.os.system", 3),
+            ("a: !new:speechbrain.utils.superpowers.subprocess.Popen", 3),
+            ("a: !include:torch.nn.A", 3),
+            ("a: .!!python/name:x!!python/name:y", 4),
         ] {
             assert_eq!(codes(text).first(), Some(&(at, tag)), "{text}");
         }
@@ -283,6 +356,12 @@ mod tests {
             "a: !name:torch.nn.ReLU",
             "# don't\n# !!python/name:x",
             "a: '!' # it's\n",
+            "a: [None, 2, \"nearest\"] # !!python/name:x\n# !!python/name:x",
+            "[ \"y\", # \", !!python/name:x b]",
+            "a: !apply:torch.manual_seed [1]",
+            "a: !name:speechbrain.nnet.losses.nll_loss",
+            "a: !new:torch.optim.lr_scheduler.StepLR",
+            "a: !new:speechbrain.lobes.models.ECAPA_TDNN.ECAPA_TDNN",
         ] {
             assert_eq!(codes(text), [], "{text}");
         }
@@ -304,7 +383,22 @@ mod tests {
             ("\"_t\\u0061rget_\": os.system", (0, code)),
             ("\"_t\\U00000061rget_\": os.system", (0, code)),
             ("\"_tar\\\n  get_\": os.system", (0, code)),
+            ("\"_tar\\\r\n  get_\": os.system", (0, code)),
+            ("\"_tar\\\r get_\": os.system", (0, code)),
+            ("\"_tar\\\u{85}get_\": os.system", (0, code)),
+            ("\"_tar\\\u{2028}get_\": os.system", (0, code)),
+            ("\"_tar\\\u{2029}get_\": os.system", (0, code)),
+            ("_target_: torch.nn.functional.torch.save", (0, target)),
             ("target: evil.f", (0, target)),
+            ("target: evil-mod.f", (0, target)),
+            ("[target: evil.f]", (1, target)),
+            ("target: |-\n  os.system", (0, code)),
+            ("target: # c\n  os.system", (0, code)),
+            ("target: &x !!str # c\r\n  'os.system'", (0, code)),
+            ("? target # c\n: os.system", (2, code)),
+            ("a: &x os.system\ntarget: *x", (16, target)),
+            ("a: {&x \"target\"}\nb:\n  *x : os.system", (8, target)),
+            ("x: os.system\ntarget: ${x}", (13, target)),
             ("class_path: evil.f", (0, target)),
             ("loader_module: evil", (0, setting)),
         ] {
@@ -316,6 +410,11 @@ mod tests {
             "target: x86",
             "my_target: evil.f",
             "target :",
+            "R&D target",
+            "rock & target",
+            "target: # a.b",
+            "target: 0.5",
+            "target: [a, b]",
             "a._target_: evil.f",
             "targets: evil.f",
             "class_path: some/path.x",
@@ -332,6 +431,13 @@ mod tests {
             |n_blanks: usize| codes(&alloc::format!("_target_:{}torch.nn.Linear", " ".repeat(n_blanks)));
         assert_eq!(far(MAX_VALUE - ":torch.nn.Linear".len()), []);
         assert_eq!(far(MAX_VALUE), [(0, "sc-config-target")]);
+        let tag = |n_letters: usize| codes(&alloc::format!("!new:torch.nn.A{}", "a".repeat(n_letters)));
+        assert_eq!((tag(200), tag(300)), (Vec::new(), Vec::from([(0, "sc-yaml-tag")])));
+        assert_eq!(codes(".!!a.!!a").len(), 1, "tags do not overlap");
+        // Cut in a name, or before the colon.
+        assert_eq!(far(MAX_VALUE - ":torch.nn.L".len()), [(0, "sc-config-target")]);
+        let cut = alloc::format!("? target # {}\n: os.system", "c".repeat(MAX_VALUE));
+        assert_eq!(codes(&cut), [(2, "sc-config-target")]);
         // A cut in a letter of two bytes.
         assert_eq!(codes(&alloc::format!("_target_:{}", "\u{e4}".repeat(300))).len(), 1);
         let code =
@@ -352,6 +458,12 @@ mod tests {
         for (text, expected) in [
             ("flavors:\n  python_function:\n    code: code", Some(32)),
             ("{'code': x}", Some(2)),
+            ("python_function: {loader_module: mlflow.sklearn, code: code}", Some(49)),
+            ("- code: x", Some(2)),
+            ("{a: b, \"c\\x6fde\": x}", Some(0)),
+            ("&a !!str code: x", Some(9)),
+            ("code: # c\n  x", Some(0)),
+            ("a: {code: null}", None),
             ("code: null", None),
             ("code: ~\n", None),
             ("code:", None),
@@ -368,6 +480,9 @@ mod tests {
             ("[initialize.before_init]\n@callbacks = \"spacy.copy_from_base_model.v1\"", 0),
             ("[a]\n@callbacks = \"evil.v1\"\n", 1),
             ("[a]\r\n  @callbacks: 'evil'\r\n", 1),
+            ("before_creation = {\"@callbacks\":\"evil.v1\"}", 1),
+            ("a = {\"@call\\u0062acks\" : \"evil.v1\"}", 1),
+            ("a = {\"@callbacks\":\"spacy.a.v1\",\"@callbacks\":\"evil.v1\"}", 1),
             ("callbacks = \"evil\"", 0),
         ] {
             assert_eq!(callbacks(text).len(), n_found, "{text}");
