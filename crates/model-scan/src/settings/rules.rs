@@ -307,9 +307,20 @@ impl<'n> Rules<'n> {
 
     /// A document in a text, as metadata of safetensors have it.
     fn nested(&mut self, at: u64, text: &str) -> Result<(), Error> {
-        let is_document = text.trim_start().starts_with(['{', '[']);
-        if !is_document && text.contains("_target_") {
-            yaml::scan(text).into_iter().for_each(|(_, problem)| self.once(at, problem));
+        let start = text.trim_start();
+        let is_template = ["{%", "{{", "{#"].iter().any(|mark| start.starts_with(mark));
+        let is_document = start.starts_with(['{', '[']) && !is_template;
+        let is_yaml = text.contains("_target_") || text.contains(':') && text.contains(['\n', '\r', '!']);
+        for (_, problem) in is_yaml.then(|| yaml::scan(text)).into_iter().flatten() {
+            // Programs and prose have `!!`, too.
+            let is_used = match &problem {
+                Problem::YamlTag { tag } if tag.starts_with("!!") => tag.contains('/') && tag.contains(':'),
+                Problem::YamlTag { tag } => tag.contains([':', '%']),
+                _ => !is_document,
+            };
+            if is_used {
+                self.once(at, problem);
+            }
         }
         if !is_document {
             return Ok(());
@@ -446,6 +457,14 @@ mod tests {
             (r#"{"a":" [{\"\u005ftarget_\":\"os.x\"}]"}"#, &[(1, CODE)]),
             (r#"{"a":"b:\n  _target_: os.x\n"}"#, &[(1, CODE)]),
             (r#"{"a":"target: os.x"}"#, &[]),
+            (r#"{"a":"m:\n  target: os.x\n"}"#, &[(1, CODE)]),
+            (r#"{"a":"b: !!python/name:os.x"}"#, &[(1, "sc-yaml-tag")]),
+            (r#"{"a":"b: !new:os.x"}"#, &[(1, "sc-yaml-tag")]),
+            (r#"{"a":"{b: !!python/name:os.x}"}"#, &[(1, "sc-yaml-tag")]),
+            (r#"{"a":"%TAG ! tag:a\n--- !b"}"#, &[(1, "sc-yaml-tag")]),
+            (r#"{"a":"b:\n!!note: <b>!</b>"}"#, &[]),
+            (r#"{"a":"[\"target: x.y\"]\n"}"#, &[]),
+            (r#"{"a":"f(x) {\n  return {a: !!x}\n}"}"#, &[]),
         ] {
             assert_eq!(codes(text), expected, "{text}");
         }
