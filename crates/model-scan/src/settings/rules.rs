@@ -209,11 +209,11 @@ impl<'n> Rules<'n> {
     fn text(&mut self, steps: &[Step], text: &str) -> Result<(), Error> {
         let Some(step) = key(steps) else { return Ok(()) };
         let (at, is_list) = (step.at, steps.last().is_some_and(|step| step.is_list));
-        if innermost(steps).any(|step| step.key.contains("chat_template")) {
-            if step.key != "name" {
-                self.once(at, template::judge(text));
-            }
-            return Ok(());
+        let is_template = innermost(steps).any(|step| step.key.contains("chat_template"));
+        // In a list, each template has a name beside it.
+        let is_name = step.key == "name" && matches!(steps, [.., Step { is_list: true, .. }, _]);
+        if is_template && !is_name {
+            self.once(at, template::judge(text));
         }
         let problem = match step.key.as_str() {
             // Other templates are no programs.
@@ -491,7 +491,11 @@ mod tests {
             (r#"{"tokenizer.chat_template":"{{ x._y }}"}"#, &[(1, code)]),
             (r#"{"template":"{{ x._y }}"}"#, &[(1, code)]),
             (r#"{"template":"{{ x|unknown }}{{"}"#, &[]),
-            (r#"{"chat_template":"{\"_target_\":\"os.x\"}"}"#, &[(1, note)]),
+            (r#"{"chat_template":"{\"_target_\":\"os.x\"}"}"#, &[(1, note), (1, CODE)]),
+            (r#"{"chat_template":"{{ {\"auto_map\": 1} }}"}"#, &[(1, note)]),
+            (r#"{"chat_template":{"_target_":"os.x"}}"#, &[(18, note), (18, CODE)]),
+            (r#"{"chat_template":{"name":"{{ x.__class__ }}"}}"#, &[(18, code)]),
+            (r#"{"chat_template":{"name":["{{ x.__class__ }}"]}}"#, &[(18, code)]),
         ] {
             assert_eq!(codes(text), expected, "{text}");
         }
