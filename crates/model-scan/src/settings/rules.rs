@@ -67,6 +67,9 @@ const SENTENCES: [&str; 22] = [
     "InputModule",
 ];
 
+/// Packages of what sentence-transformers imports by its path.
+const SENTENCE_PACKAGES: [&str; 2] = ["torch.nn.", "sentence_transformers."];
+
 /// Handlers that TorchServe has itself.
 const HANDLERS: [&str; 5] =
     ["image_classifier", "image_segmenter", "object_detector", "text_classifier", "text_handler"];
@@ -230,6 +233,9 @@ impl<'n> Rules<'n> {
             "target" | "class_path" => targets::judge_path(text),
             "handler" if self.name == "MANIFEST.json" && !HANDLERS.contains(&text) => self.code(&step.key),
             "requirementsFile" if self.name == "MANIFEST.json" => self.code(&step.key),
+            key if self.is_imported(key, steps) && text.contains('.') => {
+                Some(targets::named(text)).filter(|_| !targets::is_known(text, &SENTENCE_PACKAGES))
+            }
             _ => None,
         };
         problem.into_iter().for_each(|problem| self.once(at, problem));
@@ -237,6 +243,13 @@ impl<'n> Rules<'n> {
         self.module(steps, step, text);
         self.node(step, text);
         self.nested(at, text)
+    }
+
+    /// Keys whose values sentence-transformers imports if they have points.
+    fn is_imported(&self, key: &str, steps: &[Step]) -> bool {
+        let is_type = matches!(steps, [.., types, Step { is_list: false, .. }] if types.key == "types");
+        ["activation_function", "activation_fn", "tokenizer_class"].iter().any(|name| key.ends_with(name))
+            || is_type && self.name.ends_with("config.json")
     }
 
     fn code(&self, key: &str) -> Option<Problem> {
@@ -392,6 +405,21 @@ mod tests {
             (r#"{"trust_remote_code":true}"#, Some(SETTING)),
             (r#"{"trust_remote_code":false}"#, None),
             (r#"{"trust":true}"#, None),
+            (r#"{"activation_function":"evil.f"}"#, Some(TARGET)),
+            (r#"{"activation_function":"torch.nn.functional.torch.save"}"#, Some(TARGET)),
+            (r#"{"activation_function":"torch.nn.modules.activation.Tanh"}"#, None),
+            (r#"{"activation_function":"gelu_new"}"#, None),
+            (r#"{"sbert_ce_default_activation_function":"evil.f"}"#, Some(TARGET)),
+            (r#"{"sentence_transformers":{"activation_fn":"os.system"}}"#, Some(CODE)),
+            (r#"{"sentence_transformers":{"activation_fn":"torch.nn.modules.linear.Identity"}}"#, None),
+            (r#"{"tokenizer_class":"evil.Cls"}"#, Some(TARGET)),
+            (r#"{"tokenizer_class":"LlamaTokenizerFast"}"#, None),
+            (
+                r#"{"tokenizer_class":"sentence_transformers.models.tokenizer.WhitespaceTokenizer.WhitespaceTokenizer"}"#,
+                None,
+            ),
+            (r#"{"tokenizer_class":"sentence_transformers.util.http_get"}"#, Some(TARGET)),
+            (r#"{"tokenizer_class":"sentence_transformers.util.os.PathLike"}"#, Some(TARGET)),
             (r#"{"auto_mapping":{"parent_library":"evil"}}"#, Some(SETTING)),
             (r#"{"auto_mapping":{"parent_library":"transformers.models.llama"}}"#, None),
             (r#"{"auto_mapping":{"parent_library":"peft.x"}}"#, None),
@@ -431,6 +459,10 @@ mod tests {
             assert_eq!(codes(&modules(&format!("sentence_transformers.models.{class}"))), [], "{class}");
         }
         assert_eq!(codes(&modules("sentence_transformers.Pooling")), []);
+        let types = r#"{"types":{"a":"evil.Cls","b":"sentence_transformers.models.Dense"}}"#;
+        assert_eq!(codes_of("a/router_config.json", types), [(10, TARGET)]);
+        assert_eq!(codes_of("config.json", types), [(10, TARGET)]);
+        assert_eq!(codes_of("package.json", types), []);
         for (kind, code) in [
             ("custom_st.Transformer", TARGET),
             ("sentence_transformersx.Pooling", TARGET),
