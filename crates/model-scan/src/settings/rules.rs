@@ -261,12 +261,15 @@ impl<'n> Rules<'n> {
         self.once(at, Problem::CodeSetting { key: name.into() });
     }
 
-    /// The library of a component: the first of two in a list at the root.
+    /// The library of a component: the first of two in a list at the root, or in that of its type.
     fn component(&mut self, steps: &[Step], step: &Step, text: &str) {
-        if let [_, Step { is_list: true, idx: 0, .. }] = steps
-            && !LIBRARIES.contains(&text)
-            && step.key != "_class_name"
-        {
+        let is_hint = |hint: &Step| hint.key == "type_hint";
+        let is_library = match steps {
+            [_, Step { is_list: true, idx: 0, .. }] => true,
+            [_, Step { is_list: true, .. }, hint, Step { is_list: true, idx: 0, .. }] => is_hint(hint),
+            _ => false,
+        };
+        if is_library && !LIBRARIES.contains(&text) && step.key != "_class_name" {
             self.components.push((step.at, Problem::CodeSetting { key: step.key.clone() }));
         }
     }
@@ -446,6 +449,13 @@ mod tests {
         assert_eq!(codes(&index("evil", r#""UNet2DModel""#)), [], "the list is none of components");
         assert_eq!(codes_of("a/model_index.json", &index("evil", r#""UNet2DModel""#)), [(1, SETTING)]);
         assert_eq!(codes(&index("diffusers", r#"["x","APipeline"]"#)), [(26, SETTING)]);
+        let hint = |key: &str, library: &str| {
+            let text = format!(r#"{{"unet":["diffusers","X",{{"{key}":["{library}","X"]}}]}}"#);
+            codes_of("modular_model_index.json", &text)
+        };
+        assert_eq!(hint("type_hint", "evil"), [(26, SETTING)]);
+        assert_eq!(hint("type_hint", "transformers"), []);
+        assert_eq!(hint("size", "evil"), []);
         assert_eq!(
             codes_of("model_index.json", r#"{"a":["flax",["evil"]],"b":[null,null],"c":{"d":["evil"]}}"#),
             []
