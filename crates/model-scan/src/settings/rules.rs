@@ -302,7 +302,9 @@ impl<'n> Rules<'n> {
 
     /// An object of skops: types of scikit-learn and its like, and functions that pickles may have.
     fn skops(&mut self, node: &Node) {
-        let is_function = !node.path.is_empty() && !node.function.is_empty();
+        let is_function = ["", "FunctionNode"].contains(&node.loader.as_str())
+            && !node.path.is_empty()
+            && !node.function.is_empty();
         if node.loader.is_empty() && !is_function {
             return;
         }
@@ -592,6 +594,17 @@ mod tests {
         assert_eq!(codes(function), [(31, CODE)]);
         assert_eq!(codes(r#"{"module_path":"os","function":""}"#), []);
         assert_eq!(codes(r#"{"function":"system"}"#), []);
+        for (loader, module, expected) in [
+            ("ObjectNode", "numpy", &[(0, CODE)][..]),
+            ("FunctionNode", "numpy", &[]),
+            ("FunctionNode", "os", &[(0, CODE)]),
+        ] {
+            let text = format!(
+                r#"{{"__class__":"system","__module__":"os","__loader__":"{loader}","module_path":"{module}","function":"log1p"}}"#
+            );
+            let found: Vec<_> = codes(&text).into_iter().map(|(_, code)| (0, code)).collect();
+            assert_eq!(found, expected, "{loader} {module}");
+        }
         // Of each object by itself.
         let two = r#"[{"__module__":"os","__loader__":"ObjectNode","a":{"__class__":"x"}}]"#;
         assert_eq!(codes(two), [(20, CODE)]);
