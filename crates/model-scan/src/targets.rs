@@ -11,11 +11,23 @@ const PACKAGES: [&str; 5] =
     ["torch.nn.", "torch.optim.", "nemo.collections.tts.torch.", "nemo.collections.", "lightning.pytorch."];
 
 /// Functions that configurations name; of modules, all that are public.
-const FUNCTIONS: [&str; 9] = [
+const FUNCTIONS: [&str; 21] = [
+    "nemo.collections.asr.modules.transformer.get_nemo_transformer",
     "speechbrain.decoders.ctc_greedy_decode",
+    "speechbrain.lobes.models.FastSpeech2.mel_spectogram",
+    "speechbrain.lobes.models.HifiGAN.mel_spectogram",
+    "speechbrain.lobes.models.Tacotron2.mel_spectogram",
+    "speechbrain.lobes.models.g2p.dataio.",
+    "speechbrain.lobes.models.g2p.model.input_dim",
+    "speechbrain.nnet.loss.si_snr_loss.",
     "speechbrain.nnet.losses.",
+    "speechbrain.processing.features.spectral_magnitude",
+    "speechbrain.processing.signal_processing.resynthesize",
+    "speechbrain.utils.hparams.choice",
     "speechbrain.utils.seed_everything",
+    "torch.bfloat16",
     "torch.device",
+    "torch.hamming_window",
     "torch.manual_seed",
     "torch.nn.functional.",
     "torch.nn.init.",
@@ -56,12 +68,14 @@ pub(crate) fn is_known(target: &str, packages: &[&str]) -> bool {
             if package.starts_with("torch.") {
                 return lines::has(TORCH, name);
             }
-            // Short names are those that modules get where they are imported.
-            name.len() > 2 && !lines::has(IMPORTED, name) && denied::reason(name, "").is_none()
+            // Short names are those that modules get where they are imported, as `np`.
+            let is_alias = name.len() <= 2 && !name.ends_with(char::is_numeric);
+            !is_alias && !lines::has(IMPORTED, name) && denied::reason(name, "").is_none()
         };
         target.strip_prefix(package).is_some_and(|path| {
             let mut names = path.rsplit('.');
-            names.next().is_some_and(|class| class.starts_with(char::is_uppercase)) && names.all(is_own)
+            names.next().is_some_and(|class| class.chars().take(2).any(char::is_uppercase))
+                && names.all(is_own)
         })
     };
     is_dotted(target) && (packages.iter().any(is_class) || FUNCTIONS.iter().any(is_function))
@@ -127,6 +141,7 @@ mod tests {
             ("torch.manual_seed", ""),
             ("nemo.collections.tts.torch.g2ps.EnglishG2p", ""),
             ("nemo.collections.common.tokenizers.text_to_speech.tts_tokenizers.IPATokenizer", ""),
+            ("nemo.collections.tts.g2p.data.t5.T5G2PDataset", ""),
             ("lightning.pytorch.loggers.wandb.WandbLogger", ""),
             ("torch.nn.functional.torch.utils.collect_env.run", "sc-config-target"),
             ("torch.nn.functional.torch.save", "sc-config-target"),

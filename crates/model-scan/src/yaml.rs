@@ -360,6 +360,8 @@ mod tests {
             "[ \"y\", # \", !!python/name:x b]",
             "a: !apply:torch.manual_seed [1]",
             "a: !name:speechbrain.nnet.losses.nll_loss",
+            "a: !new:speechbrain.integrations.huggingface.mbart.mBART",
+            "a: !apply:speechbrain.lobes.models.g2p.dataio.lazy_init",
             "a: !new:torch.optim.lr_scheduler.StepLR",
             "a: !new:speechbrain.lobes.models.ECAPA_TDNN.ECAPA_TDNN",
         ] {
