@@ -152,6 +152,11 @@ impl Repair {
                     data_len -= count;
                     read(data_len)?
                 }
+                // In lengths of the old file, whose header may be shorter or longer than the new one.
+                ErrorKind::IncompleteFile { expected, .. } => {
+                    let expected = expected.saturating_sub(new_start).saturating_add(old_start);
+                    return Err(ErrorKind::IncompleteFile { expected, actual: file_len }.into());
+                }
                 _ => return Err(error),
             },
             Ok(header) => header,
