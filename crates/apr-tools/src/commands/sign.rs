@@ -148,14 +148,17 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let overwrite = args.force.overwrite();
 
     let target = |input: &PathBuf| output.clone().unwrap_or_else(|| default_place(input, format));
-    // Refused before anything is read.
+    // Refused before anything is read or written.
+    output::check_inputs(inputs)?;
+    if format == Format::Minisign
+        && let Some(folder) = inputs.iter().find(|input| input.is_dir())
+    {
+        return Err(refused_folder(folder));
+    }
     inputs.iter().try_for_each(|input| {
         let output = target(input);
         output::keep_inputs(&output, inputs.iter().chain([&args.key]))?;
-        output::check_file(&output, overwrite).or_else(|failure| {
-            output::check_inputs([input])?;
-            Err(failure)
-        })
+        output::check_file(&output, overwrite)
     })?;
     let mut made = Vec::new();
     for input in inputs {
@@ -211,7 +214,11 @@ fn refuse_misfits(args: &Args, format: Format) -> Result<(), Failure> {
         Format::Minisign => "an Ed25519 key makes minisign signatures",
         Format::ModelSigning => "a P-256 key makes model signatures",
     };
-    let refused = |what: String| Err(Failure::new(CODE_USAGE, what).because(key));
+    let other = match format {
+        Format::Minisign => "for model signatures, use a P-256 key: `apr keygen sign-p256` makes one",
+        Format::ModelSigning => "for minisign signatures, use an Ed25519 key: `apr keygen sign` makes one",
+    };
+    let refused = |what: String| Err(Failure::new(CODE_USAGE, what).because(key).help(other));
     if let Some(wanted) = args.format.filter(|wanted| *wanted != format) {
         return refused(format!("the key is not one for the format {}", wanted.name()));
     }
@@ -227,6 +234,12 @@ fn refuse_misfits(args: &Args, format: Format) -> Result<(), Failure> {
     }
 }
 
+fn refused_folder(folder: &Path) -> Failure {
+    Failure::new(CODE_USAGE, "minisign signatures are of files, and this is a folder")
+        .in_file(folder)
+        .help("sign its files, or sign the folder with a P-256 key, which `apr keygen sign-p256` makes")
+}
+
 fn minisign(
     input: &Path,
     output: &Path,
@@ -235,11 +248,6 @@ fn minisign(
     overwrite: Overwrite,
     console: &Console,
 ) -> Result<(u64, u64), Failure> {
-    if input.is_dir() {
-        return Err(Failure::new(CODE_USAGE, "minisign signatures are of files, and this is a folder")
-            .in_file(input)
-            .help("sign its files, or sign the folder with a P-256 key"));
-    }
     let comment = match comment {
         Some(comment) => comment.clone(),
         None => {

@@ -268,7 +268,10 @@ pub(crate) fn fetched(input: &Path, key: &Verifier, console: &Console) -> Result
 }
 
 fn misfit(what: &str, signature: &Path) -> Failure {
-    Failure::new("cy-key-kind", what).in_file(signature)
+    Failure::new("cy-key-kind", what).in_file(signature).help(
+        "give the signer's other public key: `apr keygen sign` and minisign make Ed25519 keys, for FILE.minisig; `apr keygen sign-p256` makes \
+         P-256 keys, for FILE.sig",
+    )
 }
 
 fn no_signature(input: &Path) -> Failure {

@@ -483,7 +483,7 @@ fn what_does_not_fit_together_is_refused_before_work() {
         ((2, "cli-usage"), &["sign", "checkpoint", "--key", "publisher.pem", "--ignore", "../x", "-o", "s"]),
         ((3, "mf-empty"), &["sign", "empty", "--key", "publisher.pem"]),
         ((5, "df-io"), &["sign", "none", "--key", "publisher.key"]),
-        ((5, "mf-io"), &["sign", "none", "--key", "publisher.pem"]),
+        ((5, "df-io"), &["sign", "none", "--key", "publisher.pem"]),
         ((3, "cy-key-kind"), &["sign", "model.gguf", "--key", "publisher.pub"]),
         ((5, "df-io"), &["sign", "model.gguf", "--key", "none"]),
         ((2, "cli-usage"), &["verify", "model.gguf"]),
