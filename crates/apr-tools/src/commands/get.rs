@@ -129,6 +129,7 @@ fn copy_all(
             // All are verified before one gets its name.
             Some(_) => Ok(Some(file.closed())),
             None => {
+                file.check_content(wanted)?;
                 *present = Some(folder.place(file, wanted)?);
                 Ok(None)
             }
@@ -182,7 +183,7 @@ fn tell(
         return console.report(&GetReport {
             input: &plan.shown,
             output: report::path(&args.output),
-            written: run == Run::Write,
+            written: copied.iter().any(|copy| copy.state != State::Present),
             commit: plan.commit.as_deref(),
             fingerprint: signer.map(Signer::fingerprint),
             bytes: files.iter().filter_map(|file| file.bytes).sum(),
@@ -193,10 +194,14 @@ fn tell(
         let path = escape::path(&args.output.join(Path::new(file.path)));
         let bytes = file.bytes.map_or_else(String::new, human::exact_bytes);
         let note = match (file.state, file.declared) {
-            (Some(State::Present), _) => ", was there",
+            (Some(State::Present), _) => {
+                console.note(format_args!("{path} ({bytes}) was there, with the same bytes: not written"));
+                continue;
+            }
             (Some(State::Cached), true) => ", from the hub's cache, SHA-256 as declared",
             (Some(State::Cached), false) => ", from the hub's cache",
             (_, true) => ", SHA-256 as declared",
+            (Some(_), false) if signer.is_none() => ", not verified: the server declares no checksum",
             (_, false) => "",
         };
         run.tell(&format!("{path} ({bytes}{note})"), console)?;

@@ -76,6 +76,7 @@ fn a_repository_is_copied_once() {
         let (exit, stdout, stderr) = get(&sandbox, &server, &args);
         assert_eq!(exit, 0, "{stderr}");
         let report: Value = serde_json::from_str(&stdout).unwrap();
+        assert_eq!(report["written"], state == "downloaded", "{report}");
         assert_eq!(
             (&report["commit"], report["bytes"].as_u64()),
             (&json!(COMMIT), Some(20_300_010)),
@@ -267,6 +268,58 @@ fn files_that_are_there_stay() {
         let (exit, _, stderr) = get(&sandbox, &server, &[&url, "-o", "model", "--force"]);
         assert_eq!(exit, 0, "{stderr}");
     }
+}
+
+#[test]
+fn the_text_says_what_was_written_and_verified() {
+    let sandbox = Sandbox::empty();
+    let server = hub(files(), |_, reply| reply);
+    let args = ["hf://org/name", "-o", "model", "--exclude", "empty.txt"];
+    let (_, _, stderr) = get(&sandbox, &server, &args);
+    let line =
+        |text: &str, name: &str| text.lines().find(|line| line.contains(name)).unwrap_or_default().to_owned();
+    assert!(
+        line(&stderr, "README.md").ends_with("not verified: the server declares no checksum)"),
+        "{stderr}"
+    );
+    assert!(line(&stderr, "model.onnx").ends_with("SHA-256 as declared)"), "{stderr}");
+    let (_, _, stderr) = get(&sandbox, &server, &args);
+    assert!(!stderr.contains("wrote"), "{stderr}");
+    assert!(line(&stderr, "README.md").ends_with("was there, with the same bytes: not written"), "{stderr}");
+}
+
+#[test]
+fn what_servers_send_in_place_of_a_model_is_refused() {
+    let sandbox = Sandbox::empty();
+    let page = b"<!DOCTYPE html><html><body>log in</body></html>".to_vec();
+    let pointer = format!("version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 5\n", digest(b""));
+    let served = [
+        ("q.safetensors", page.clone()),
+        ("q.pt", page.clone()),
+        ("p.gguf", pointer.into_bytes()),
+        ("e.npy", br#"{"error":"Repository not found"}"#.to_vec()),
+        ("index.html", page),
+    ];
+    let server = serving(served.map(|(name, bytes)| (name.to_owned(), bytes)).into());
+    for (name, exit) in [("q.safetensors", 6), ("q.pt", 6), ("p.gguf", 6), ("e.npy", 6), ("index.html", 0)] {
+        let ran = sandbox.run(&["get", &server.url(&format!("/{name}")), "-o", "out"]);
+        assert_eq!(ran.exit, exit, "{name}: {}", ran.stderr);
+        assert_eq!(sandbox.path(&format!("out/{name}")).exists(), exit == 0, "{name}");
+    }
+    assert!(!sandbox.path("out/.apr-get").exists());
+}
+
+#[test]
+fn a_signature_of_another_kind_than_the_key_is_named_by_its_url() {
+    let sandbox = Sandbox::with_models();
+    assert_eq!(sandbox.run(&["sign", "model.gguf", "--key", "publisher.key"]).exit, 0);
+    let names = ["model.gguf", "model.gguf.minisig"];
+    let server = serving(names.map(|name| (name.to_owned(), sandbox.read(name))).into());
+    let url = server.url("/model.gguf");
+    let ran = sandbox.run(&["get", &url, "-o", "out", "--signer", "publisher-p256.pub"]);
+    assert_eq!(ran.exit, 4, "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("looked for {url}.sig on the server")), "{}", ran.stderr);
+    assert!(ran.stderr.contains(".minisig") && !ran.stderr.contains(".apr-get"), "{}", ran.stderr);
 }
 
 #[test]

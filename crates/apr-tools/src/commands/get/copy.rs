@@ -6,6 +6,8 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use apr_remote::{Client, ErrorKind, RemoteFile};
+use foreign_format::Format;
+use model_file::FileKind;
 use read_at::ReadAt as _;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -13,15 +15,45 @@ use sha2::{Digest as _, Sha256};
 use super::parts::Parts;
 use super::plan::{Plan, Wanted};
 use crate::error::{CODE_NO_SPACE, CODE_OUTPUT_EXISTS, Failure};
-use crate::file_digest;
 use crate::output::{Overwrite, check_file};
 use crate::remote::{self, other_digest};
 use crate::terminal::{Console, Progress, human};
+use crate::{file_digest, foreign};
 
 /// A part reaches the disk each time that so much has been appended. What is appended after that may be lost with the power, and is read
 /// again where no digest would tell.
 const SYNC_LEN: u64 = 16 << 20;
 const PIECE_LEN: usize = 1 << 20;
+
+/// What servers send in place of a file that they do not give.
+const NO_MODEL: [Format; 5] =
+    [Format::WebPage, Format::Xml, Format::ErrorReply, Format::GitLfs, Format::GitLfsConflict];
+
+/// Endings of model files.
+const OF_MODELS: [&str; 17] = [
+    "safetensors",
+    "apr",
+    "gguf",
+    "sealed",
+    "npy",
+    "npz",
+    "pt",
+    "pth",
+    "ckpt",
+    "bin",
+    "pkl",
+    "joblib",
+    "onnx",
+    "h5",
+    "hdf5",
+    "keras",
+    "tflite",
+];
+
+/// Whether the name is that of a model file.
+fn names_model(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| OF_MODELS.iter().any(|own| ending.eq_ignore_ascii_case(own)))
+}
 
 /// How a file came to be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -64,6 +96,29 @@ impl Arrived {
     #[must_use]
     pub(super) fn closed(self) -> Self {
         Self { lock: None, ..self }
+    }
+
+    /// Refuses a web page, a message of a server or a pointer of Git LFS under the name of a model file, if no declared digest says that it
+    /// is the file.
+    ///
+    /// # Errors
+    ///
+    /// If it is one; the part is removed.
+    pub(super) fn check_content(&self, wanted: &Wanted) -> Result<(), Failure> {
+        let name = Path::new(&wanted.path);
+        if self.copied.is_declared || !names_model(name) {
+            return Ok(());
+        }
+        let is_reply = |kind: &FileKind| {
+            kind.foreign().is_some_and(|found| NO_MODEL.contains(&found)) || !kind.fits(name)
+        };
+        match foreign::of_file(&self.path).filter(is_reply) {
+            Some(kind) => {
+                self.remove();
+                Err(foreign::not_a_model(kind, Path::new(&wanted.place.to_string())))
+            }
+            None => Ok(()),
+        }
     }
 
     pub(super) fn remove(&self) {

@@ -97,11 +97,30 @@ impl Signer {
         }
         self.check(plan, staged.path(), console).map_err(|failure| {
             let failure = failure.moved(staged.path(), folder);
+            let file = failure.file().and_then(|file| file.strip_prefix(folder).ok()).map(Path::to_owned);
             match failure.code() {
-                CODE_NO_SIGNATURE | CODE_NOT_COVERED => failure.help(LEAVE_OUT),
+                CODE_NO_SIGNATURE => self.unsigned(plan, file.as_deref(), failure),
+                CODE_NOT_COVERED => failure.help(LEAVE_OUT),
                 _ => failure,
             }
         })
+    }
+
+    /// A file without a signature of the kind of the key, with the place on the server where it would be.
+    fn unsigned(&self, plan: &Plan, file: Option<&Path>, failure: Failure) -> Failure {
+        let wanted = plan.files.iter().find(|wanted| Some(Path::new(&wanted.path)) == file);
+        let Some(wanted) = wanted else { return failure.help(LEAVE_OUT) };
+        let (ending, kind) = match self.0 {
+            Verifier::Ed25519 { .. } => {
+                (self.ending(), "Ed25519: a signature of a P-256 key has the ending .sig")
+            }
+            Verifier::P256(_) => {
+                (self.ending(), "P-256: a signature of an Ed25519 key has the ending .minisig")
+            }
+        };
+        failure
+            .because(format!("looked for {}{ending} on the server; the key is {kind}", wanted.place))
+            .help(LEAVE_OUT)
     }
 
     fn check(&self, plan: &Plan, staged: &Path, console: &Console) -> Result<(), Failure> {
