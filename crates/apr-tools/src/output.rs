@@ -18,7 +18,7 @@ use crate::interruption;
 use crate::remote;
 #[cfg(feature = "remote")]
 use crate::remote::NewObject;
-use crate::terminal::Console;
+use crate::terminal::{Console, escape};
 
 /// Bytes between two looks at the progress.
 const PIECE_LEN: usize = 1 << 20;
@@ -416,6 +416,57 @@ pub(crate) fn check_file(path: &Path, overwrite: Overwrite) -> Result<(), Failur
                 .help("give the output another name"))
         }
         Overwrite::Replace => Ok(()),
+    }
+}
+
+/// Removes files of an older model, which would be read beside the new ones, with a note of each.
+///
+/// # Errors
+///
+/// If the operating system refuses it.
+pub(crate) fn remove_old(files: &[PathBuf], console: &Console) -> Result<(), Failure> {
+    files.iter().try_for_each(|file| {
+        fs::remove_file(file).map_err(|error| Failure::io("remove a file of the old model", file, &error))?;
+        console.remark(format_args!("removed a file of the old model: {}", escape::path(file)));
+        Ok(())
+    })
+}
+
+/// Files of a folder whose names are of an older model, sorted; none of a folder that is not there.
+///
+/// # Errors
+///
+/// If the folder cannot be listed.
+pub(crate) fn old_files(folder: &Path, is_old: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Failure> {
+    let failed = |error: io::Error| Failure::io("list the folder", folder, &error);
+    let mut old = Vec::new();
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(old),
+        entries => entries.map_err(failed)?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        if entry.file_name().to_str().is_some_and(&is_old) && entry.path().is_file() {
+            old.push(entry.path());
+        }
+    }
+    old.sort_unstable();
+    Ok(old)
+}
+
+/// Refuses files of an older model that would stay beside a new one.
+///
+/// # Errors
+///
+/// If there are any and they may not be removed.
+pub(crate) fn check_old(files: &[PathBuf], overwrite: Overwrite) -> Result<(), Failure> {
+    match files.first().filter(|_| overwrite == Overwrite::Refuse) {
+        Some(file) => {
+            let what = "the folder holds another model, whose files would stay beside the new ones";
+            let help = "choose another folder, or --force to remove the files of the old model";
+            Err(Failure::new(CODE_OUTPUT_EXISTS, what).in_file(file).help(help))
+        }
+        None => Ok(()),
     }
 }
 

@@ -113,8 +113,12 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     let index = plan.index().map(st_core::ShardIndex::to_json);
     check_targets(folder, &files, index.is_some(), overwrite)?;
+    let old =
+        output::old_files(folder, |name| is_of_model(name) && files.iter().all(|file| file.name != name))?;
+    output::check_old(&old, overwrite)?;
     if run == Run::Write {
         write_set(folder, &files, index.as_deref(), overwrite, console)?;
+        output::remove_old(&old, console)?;
     }
     let shards = files.iter().map(|file| Shard {
         name: &file.name,
@@ -132,6 +136,14 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     };
     report.print(console)?;
     Ok(Exit::Success)
+}
+
+/// Whether a file of this name is read as the model of its folder, or as a shard of it.
+fn is_of_model(name: &str) -> bool {
+    let Some(stem) = name.strip_suffix(".safetensors") else { return false };
+    let is_number = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let shard = stem.strip_prefix("model-").and_then(|numbers| numbers.split_once("-of-"));
+    stem == "model" || shard.is_some_and(|(number, of)| is_number(number) && is_number(of))
 }
 
 /// Refuses before any work is done. A stale index beside a single new file would outlive its shards, so it is in the

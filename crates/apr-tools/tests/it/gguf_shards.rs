@@ -284,6 +284,17 @@ fn an_old_set_is_replaced_as_a_whole() {
 }
 
 #[test]
+fn files_of_an_old_set_do_not_stay_beside_a_new_one() {
+    let sandbox = Sandbox::empty();
+    sandbox.write("m.gguf", &bytes(&[100, 300, 5], 1));
+    done(&sandbox, &["shard", "m.gguf", "-o", "parts", "--max-tensors", "1"]);
+    let (exit, code) = refused(&sandbox, &["shard", "m.gguf", "-o", "parts", "--max-tensors", "2"]);
+    assert_eq!((exit, code.as_str()), (2, "cli-output-exists"));
+    done(&sandbox, &["shard", "m.gguf", "-o", "parts", "--max-tensors", "2", "--force"]);
+    assert_eq!(sandbox.path("parts").read_dir().unwrap().count(), 2);
+}
+
+#[test]
 fn a_part_is_not_taken_for_the_whole() {
     let sandbox = Sandbox::with_models();
     assert_eq!(sandbox.run(&["shard", "tiny_llama.gguf", "-o", "parts", "--max-tensors", "8"]).exit, 0);

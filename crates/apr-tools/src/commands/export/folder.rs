@@ -237,11 +237,7 @@ impl NewFolder<'_> {
             return Ok(flaws);
         }
         let flaws = self.fill(path, overwrite, &mut progress, console)?;
-        for stale in self.stale(path)? {
-            fs::remove_file(&stale)
-                .map_err(|error| Failure::io("remove a file of the old model", &stale, &error))?;
-            console.remark(format_args!("removed a file of the old model: {}", escape::path(&stale)));
-        }
+        output::remove_old(&self.stale(path)?, console)?;
         Ok(flaws)
     }
 
@@ -300,22 +296,14 @@ impl NewFolder<'_> {
 
     /// Files in the folder that a conversion would read and that are not new.
     fn stale(&self, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-        let failed = |error: io::Error| Failure::io("list the folder", folder, &error);
-        let mut stale = Vec::new();
-        for entry in fs::read_dir(folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let Ok(name) = entry.file_name().into_string() else { continue };
+        output::old_files(folder, |name| {
             let is_new = self.files.iter().any(|file| file.part.name == name)
                 || self.restoration.texts().any(|(own, _)| own == name);
             let is_of_tensors = [("model", ".safetensors"), ("pytorch_model", ".bin")]
                 .iter()
                 .any(|(begin, end)| name.starts_with(begin) && name.ends_with(end));
-            if entry.path().is_file() && !is_new && (is_of_tensors || Texts::max_len(&name).is_some()) {
-                stale.push(entry.path());
-            }
-        }
-        stale.sort_unstable();
-        Ok(stale)
+            !is_new && (is_of_tensors || Texts::max_len(name).is_some())
+        })
     }
 }
 

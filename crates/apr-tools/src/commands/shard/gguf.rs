@@ -62,8 +62,15 @@ pub(super) fn run(
 
     let names = files.iter().map(|file| folder.join(&file.name));
     names.into_iter().try_for_each(|path| output::check_file(&path, overwrite))?;
+    let is_old = |name: &str| {
+        ShardName::parse(name).is_some_and(|shard| shard.prefix == prefix)
+            && files.iter().all(|file| file.name != name)
+    };
+    let old = output::old_files(folder, is_old)?;
+    output::check_old(&old, overwrite)?;
     if run == Run::Write {
         write_set(folder, &files, &tensors, overwrite, console)?;
+        output::remove_old(&old, console)?;
     }
     let shards = files.iter().map(|file| Shard {
         name: &file.name,
