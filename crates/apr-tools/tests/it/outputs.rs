@@ -119,6 +119,48 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
+fn shards_of_another_model_do_not_stay_beside_new_ones() {
+    let sandbox = Sandbox::with_models();
+    let names = || {
+        let entries = sandbox.path("out").read_dir().unwrap().map(Result::unwrap);
+        entries
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .collect::<alloc::collections::BTreeSet<_>>()
+    };
+    fs::create_dir(sandbox.path("out")).unwrap();
+    sandbox.write("out/model.safetensors", b"another model");
+    sandbox.write("out/config.json", b"{}");
+    let divided = ["shard", "model.safetensors", "-o", "out", "--max-size", "100"];
+    let refused = sandbox.run(&divided);
+    assert!(refused.exit == 2 && refused.stderr.contains("out/model.safetensors"), "{}", refused.stderr);
+    assert!(names().len() == 2 && refused.stderr.contains("--force"), "{}", refused.stderr);
+    let ran = sandbox.run(&[&divided[..], &["--force"]].concat());
+    assert!(ran.exit == 0 && ran.stderr.contains("removed a file of the old model: out/model.safetensors"));
+    assert_eq!(sandbox.run(&["diff", "model.safetensors", "out"]).exit, 0);
+    // And an older set of another number of shards.
+    let whole = ["shard", "model.safetensors", "-o", "out", "--force"];
+    assert_eq!(sandbox.run(&whole).exit, 0);
+    assert_eq!(names().into_iter().collect::<Vec<_>>(), ["config.json", "model.safetensors"]);
+}
+
+#[test]
+fn predictions_are_not_written_under_endings_of_binary_formats() {
+    let sandbox = Sandbox::with_models();
+    for ending in ["npz", "NPY", "xlsx", "safetensors", "pt"] {
+        let name = format!("out.{ending}");
+        let ran =
+            sandbox.run(&["predict", "made.apr", "--signer", "maker.key.pub", "-i", "rows.csv", "-o", &name]);
+        assert!(ran.exit == 2 && ran.stderr.contains(".jsonl"), "{name}: {}", ran.stderr);
+        assert!(ran.stderr.contains("[cli-output-format]") && !sandbox.path(&name).exists(), "{name}");
+    }
+    for name in ["out.txt", "out.jsonl"] {
+        let ran =
+            sandbox.run(&["predict", "made.apr", "--signer", "maker.key.pub", "-i", "rows.csv", "-o", name]);
+        assert_eq!(ran.exit, 0, "{name}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn sharding_and_joining_give_the_same_bytes_back() {
     let sandbox = Sandbox::with_models();
     assert_eq!(sandbox.run(&["shard", "model.safetensors", "-o", "out", "--max-size", "100"]).exit, 0);

@@ -15,6 +15,48 @@ use crate::output::{Destination, Overwrite};
 use crate::report::Fields;
 #[cfg(feature = "tables")]
 use crate::tables::{output_failure, table_format};
+use crate::terminal::escape;
+
+/// Endings of formats that are not text, and not written here.
+const BINARY: [&str; 33] = [
+    "npz",
+    "npy",
+    "safetensors",
+    "gguf",
+    "apr",
+    "sealed",
+    "pt",
+    "pth",
+    "bin",
+    "ckpt",
+    "pkl",
+    "pickle",
+    "joblib",
+    "onnx",
+    "h5",
+    "hdf5",
+    "keras",
+    "tflite",
+    "msgpack",
+    "xlsx",
+    "xls",
+    "ods",
+    "orc",
+    "avro",
+    "db",
+    "sqlite",
+    "mat",
+    "zip",
+    "gz",
+    "zst",
+    "bz2",
+    "xz",
+    "7z",
+];
+#[cfg(feature = "tables")]
+const ENDINGS: &str = "name it .txt or .csv for lines of text, .jsonl for JSON lines, or .parquet, .arrow or .feather for a table";
+#[cfg(not(feature = "tables"))]
+const ENDINGS: &str = "name it .txt or .csv for lines of text, or .jsonl for JSON lines";
 
 /// The format of the predictions in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,14 +77,20 @@ impl Form {
             return Ok(Self::JsonLines);
         }
         #[cfg(feature = "tables")]
-        return Ok(table_format(path).map_or(Self::Lines, Self::Table));
+        if let Some(format) = table_format(path) {
+            return Ok(Self::Table(format));
+        }
         #[cfg(not(feature = "tables"))]
         if ["arrow", "arrows", "feather", "parquet"].iter().any(|ending| is_named(path, ending)) {
             let failure =
                 Failure::new(CODE_OUTPUT_FORMAT, "this build of apr writes no such tables").in_file(path);
             return Err(failure.help("write .jsonl, or build apr with the feature `tables`"));
         }
-        #[cfg(not(feature = "tables"))]
+        if BINARY.iter().any(|ending| is_named(path, ending)) {
+            let ending = path.extension().unwrap_or_default().to_string_lossy();
+            let what = format!("predictions are not written as .{} files", escape::escaped(&ending));
+            return Err(Failure::new(CODE_OUTPUT_FORMAT, what).in_file(path).help(ENDINGS));
+        }
         Ok(Self::Lines)
     }
 }
