@@ -160,7 +160,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let exit = verdicts.iter().map(Verdict::exit).find(|&exit| exit != Exit::Success);
     let exit = dangerous.or(exit).unwrap_or(Exit::Success);
     let printed = if console.is_json() {
-        report::json(&verdicts, &scanned, &rules, console)
+        report::json(&verdicts, &scanned, &rules, exit, console)
     } else {
         report::text(&verdicts, &scanned, &rules, console)
     };

@@ -36,6 +36,7 @@ fn values_that_are_not_finite_are_found() {
     let sandbox = with_values();
     let ran = sandbox.run(&["check", "--values", "values.safetensors"]);
     assert_eq!(ran.exit, 1);
+    assert!(ran.stdout.starts_with("not finite values.safetensors: "), "{}", ran.stdout);
     let lines: Vec<&str> = ran.stdout.lines().skip(1).map(str::trim).collect();
     assert_eq!(
         lines,
@@ -47,6 +48,8 @@ fn values_that_are_not_finite_are_found() {
     );
     let (exit, report) = sandbox.json(&["check", "--values", "values.safetensors", "sound.safetensors"]);
     assert_eq!(exit, 1);
+    let oks = [&report["ok"], &report["files"][0]["ok"], &report["files"][1]["ok"]];
+    assert_eq!(oks, [&json!(false), &json!(false), &json!(true)]);
     let values = &report["files"][0]["values"];
     assert_eq!((&values["tensors"], &values["unread"]), (&json!(5), &json!(0)));
     let expected = json!({

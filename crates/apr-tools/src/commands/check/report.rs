@@ -10,7 +10,7 @@ use super::values::{Finding, Values};
 use super::{Content, Payload, Refusal, Sound, Verdict};
 use crate::code_files::{self, Contents};
 use crate::codes;
-use crate::error::Failure;
+use crate::error::{Exit, Failure};
 use crate::input::{self, Format, Rules};
 use crate::report;
 use crate::secrets::SignedBy;
@@ -31,10 +31,11 @@ pub(super) fn text(
         let file = escape::path(path);
         console.text(|out, style| match outcome {
             Ok(sound) => {
+                let are_finite = !sound.values.as_ref().is_some_and(Values::are_not_finite);
                 writeln!(
                     out,
                     "{} {file}: {} ({})",
-                    style.green("ok"),
+                    if are_finite { style.green("ok") } else { style.red("not finite") },
                     describe(&sound.content),
                     rules.name()
                 )?;
@@ -115,11 +116,12 @@ pub(super) fn json(
     verdicts: &[Verdict],
     scanned: &[Contents],
     rules: &Rules,
+    exit: Exit,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    let files = verdicts.iter().map(|Verdict { path, outcome }| FileReport {
+    let files = verdicts.iter().map(|verdict @ Verdict { path, outcome }| FileReport {
         file: report::path(path),
-        ok: outcome.is_ok(),
+        ok: verdict.exit() == Exit::Success,
         sound: outcome.as_ref().ok().map(SoundFields::new),
         problems: match outcome {
             Ok(_) => Vec::new(),
@@ -137,7 +139,7 @@ pub(super) fn json(
     });
     console.report(&CheckReport {
         mode: rules.name(),
-        ok: verdicts.iter().all(|verdict| verdict.outcome.is_ok()),
+        ok: exit == Exit::Success,
         files: files.collect(),
         runs_code: code_files::rows(scanned),
     })
