@@ -19,7 +19,7 @@ pub(crate) use self::outcome::Outcome;
 pub(crate) use self::plan::{Plan, Request};
 pub(crate) use self::publish::{Verification, finish};
 pub(crate) use self::record::{Record, Store};
-pub(crate) use self::recursive::as_batch;
+pub(crate) use self::recursive::{as_batch, of_recursive};
 pub(crate) use self::summary::Summary;
 pub(crate) use self::template::Template;
 pub(crate) use self::work::{Done, Patience, run_all, run_task};

@@ -67,7 +67,9 @@ fn answer(args: Vec<OsString>, data: &Data) -> Exit {
     if let Some(failure) = cli::unknown_command(&args) {
         return report(&failure, &mut cli::fallback_console(&args, data));
     }
-    let args = jobs::as_batch(&args).unwrap_or(args);
+    let batch = jobs::as_batch(&args);
+    let is_recursive = batch.is_some();
+    let args = batch.unwrap_or(args);
     let (mut console, result) = match Cli::try_parse_from(&args) {
         Ok(Cli { global, command }) => {
             let mut console = global.console(data);
@@ -86,6 +88,7 @@ fn answer(args: Vec<OsString>, data: &Data) -> Exit {
     };
     match result {
         Ok(exit) => exit,
+        Err(failure) if is_recursive => report(&jobs::of_recursive(failure, &args), &mut console),
         Err(failure) => report(&failure, &mut console),
     }
 }

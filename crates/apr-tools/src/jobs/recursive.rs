@@ -6,6 +6,8 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory as _};
 
 use crate::cli::Cli;
+use crate::error::{CODE_OUTPUT_EXISTS, Failure};
+use crate::terminal::escape;
 
 const OPTION: &str = "recursive";
 /// What `batch` is told itself.
@@ -45,6 +47,34 @@ pub(crate) fn as_batch(args: &[OsString]) -> Option<Vec<OsString>> {
     words.push(format!("{{out}}.{ending}").into());
     words.extend(own.flat_map(|arg| given(arg, convert)));
     Some(words)
+}
+
+/// The failure of such a command line, whose advice is for `convert`: what has options of `batch` names the command of `batch`.
+pub(crate) fn of_recursive(failure: Failure, batch: &[OsString]) -> Failure {
+    let Some(advice) = failure.advice() else { return failure };
+    let shown = |word: &str| match word.split_once('=').filter(|_| word.starts_with("--")) {
+        Some((option, value)) => format!("{option}={}", escape::word(value)),
+        None => escape::word(word),
+    };
+    let line = |options: &str, output: &str| {
+        let words = batch.iter().map(|word| match &*word.to_string_lossy() {
+            "batch" => format!("batch{options}"),
+            word => shown(&word.replacen("{out}.", output, 1)),
+        });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    if advice.contains("{to}/{path}") {
+        let help = format!("`{}` keeps them apart", line("", "{to}/{path}."));
+        return failure.help(help);
+    }
+    if failure.code() == CODE_OUTPUT_EXISTS {
+        let help = format!(
+            "--force replaces outputs that are there; `{}` leaves out their inputs",
+            line(" --skip-existing", "{out}.")
+        );
+        return failure.help(help);
+    }
+    failure
 }
 
 /// An argument as it was given, in one spelling.
