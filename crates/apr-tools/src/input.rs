@@ -391,8 +391,11 @@ fn opening_failure(error: model_file::Error, source: &Source, rules: &Rules) -> 
                 source.label().extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
             let kind = kind.filter(|kind| !is_index || *kind != FileKind::Foreign(ForeignFormat::ShardIndex));
             source.relabel(match kind {
+                Some(kind) if is_index && names_shard_index(path) => {
+                    index_failure(foreign::not_a_model(kind, path), path.parent().unwrap_or(path))
+                }
                 Some(kind) => foreign::not_a_model(kind, path),
-                None if is_index => index_failure(failure, path),
+                None if is_index => index_failure(failure, path.parent().unwrap_or(path)),
                 None if matches!(failure.code(), "st-header-too-small") => too_short(failure, path),
                 None if rules.is_strict() && is_accepted() => failure.help(
                     "the official reader accepts this file: if you trust it, repeat with --compat, or rewrite it with \
@@ -436,10 +439,15 @@ fn too_short(failure: Failure, path: &Path) -> Failure {
     }
 }
 
-/// The failure of an index that cannot be read.
-fn index_failure(failure: Failure, path: &Path) -> Failure {
-    match path.parent().and_then(new_index) {
-        Some(help) if failure.exit() == Exit::Invalid => failure.help(help),
+/// Whether the name is that of an index of shards.
+fn names_shard_index(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().to_lowercase().ends_with(".index.json"))
+}
+
+/// The failure of an index in this folder that cannot be read.
+fn index_failure(failure: Failure, folder: &Path) -> Failure {
+    match new_index(folder) {
+        Some(help) if matches!(failure.exit(), Exit::Invalid | Exit::Unsupported) => failure.help(help),
         _ => failure,
     }
 }

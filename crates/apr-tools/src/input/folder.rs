@@ -27,7 +27,8 @@ pub(crate) fn holds_model(folder: &Path) -> bool {
 /// Of a folder without a model, the failure that says what is there instead; every other failure as it is.
 pub(super) fn describe(failure: Failure, folder: &Path) -> Failure {
     if failure.code() != "sm-no-model" {
-        return failure;
+        let is_index = failure.file().and_then(Path::extension).is_some_and(|ending| ending == "json");
+        return if is_index { super::index_failure(failure, folder) } else { failure };
     }
     let below = |name: &str| escape::path(&folder.join(name));
     let checkpoints = Checkpoint::all_below(folder);

@@ -89,13 +89,13 @@ const CASES: &[Case] = &[
     case(
         "st-shard-no-map",
         "tensors no-map",
-        "apr shard --index FOLDER --force",
+        "apr shard --index no-map --force",
         "shard --index no-map --force",
     ),
     case(
         "st-shard-duplicate",
         "tensors twice",
-        "apr shard --index FOLDER --force",
+        "apr shard --index twice --force",
         "shard --index twice --force",
     ),
     case(
