@@ -6,6 +6,7 @@ use gguf_core::Header;
 use hf_gguf::Json;
 use model_file::entries::{ARCHITECTURE, UNKNOWN_ARCHITECTURE};
 
+use crate::terminal::escape;
 use crate::terminal::human::plural;
 
 /// Most bytes of a config.json that is looked at.
@@ -34,9 +35,13 @@ pub(crate) fn note_on_architecture(architecture: Option<&str>, model: Option<&st
         return None;
     }
     let predicts = model.is_some_and(|name| apr_models::AnyModel::NAMES.contains(&name));
+    let names = match architecture {
+        Some(name) => format!("the architecture of the file is `{}`", escape::cut(name, 60)),
+        None => "the file names no architecture".to_owned(),
+    };
     let and = if predicts { " and `apr predict` predicts with it" } else { "" };
     Some(format!(
-        "the file names no architecture ({ARCHITECTURE}): programs that read GGUF find the tensors{and}, but llama.cpp cannot run the model"
+        "{names} ({ARCHITECTURE}): programs that read GGUF find the tensors{and}, but llama.cpp cannot run the model"
     ))
 }
 
@@ -44,7 +49,18 @@ pub(crate) fn note_on_architecture(architecture: Option<&str>, model: Option<&st
 pub(crate) fn note_on_header(header: &Header<'_>) -> Option<String> {
     let is_later = header.get("split.no").and_then(|value| value.to_u64()).is_some_and(|number| number > 0);
     let text = |key: &str| header.get(key).and_then(|value| value.as_str());
-    note_on_architecture(text(ARCHITECTURE), text(apr_models::MODEL_KEY)).filter(|_| !is_later)
+    let note = note_on_architecture(text(ARCHITECTURE), text(apr_models::MODEL_KEY)).filter(|_| !is_later)?;
+    match header.get(ARCHITECTURE) {
+        Some(value) if value.as_str().is_none() => {
+            let names = "the file names no architecture";
+            let other = format!(
+                "the architecture of the file is a value of type {}, not a string",
+                value.value_type()
+            );
+            Some(note.replacen(names, &other, 1))
+        }
+        _ => Some(note),
+    }
 }
 
 /// Which part of a model a file with this header is, from 1, and of how many.

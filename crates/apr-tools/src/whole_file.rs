@@ -144,6 +144,12 @@ pub(crate) fn advised(
     accepts: impl FnOnce(&Rules) -> bool,
 ) -> Failure {
     let failure = or_damage(source.relabel(failure), source.path());
+    // Bytes after the end: what is compared is at another place than the checksum.
+    if failure.code() == "ac-unowned" && matches!(checksum_mismatch(source.path()), Ok(Some(_))) {
+        return failure.help(
+            "other readers refuse this file too, because its checksum is not at its end: fetch it again and compare its SHA-256 with the publisher's",
+        );
+    }
     let compat = Rules { apr: Rules::COMPAT.apr.with_limits(rules.apr.limits), ..Rules::COMPAT };
     if rules.is_strict() && failure.exit() == Exit::Invalid && accepts(&compat) {
         return failure.help("other readers accept this file: if you trust it, repeat with --compat");

@@ -145,7 +145,8 @@ codes! {
         => "check out the project and give its folder: `apr embed MODEL -o DIR --crates CHECKOUT`";
     CODE_FOREIGN_FORMAT = "cli-foreign-format" (Unsupported),
         "The content is that of another format. This version reads safetensors files, sharded safetensors models, \
-         .apr files, sealed files and GGUF files; `shard` and `unshard` work on safetensors and GGUF."
+         .apr files, sealed files and GGUF files; `shard` and `unshard` work on safetensors and GGUF. For `apr check`, such a file is \
+         an invalid model file: its exit code is 3."
         => "convert the file to safetensors with the library that made it";
     CODE_IO = "cli-io" (Io),
         "The operating system refused to open, read or write a file: it does not exist, permission is missing, or \
