@@ -10,7 +10,8 @@ use clap::Args;
 use durable_file::Scratch;
 
 use crate::commands::verify;
-use crate::error::{CODE_USAGE, Failure};
+use crate::error::{CODE_NO_SIGNATURE, CODE_USAGE, Failure};
+use crate::input::{Format, Source};
 use crate::secrets::{HEADING, Verifier, load_verifier};
 use crate::terminal::Console;
 use crate::terminal::escape;
@@ -55,6 +56,24 @@ impl DetachedArgs {
     pub(crate) fn load(&self) -> Result<Option<Detached>, Failure> {
         let Some(key) = &self.key else { return Ok(None) };
         Ok(Some(Detached { key: load_verifier(key)?, signature: self.signature.clone() }))
+    }
+}
+
+/// The advice of a command that does not verify signatures inside files, for a file that may have one.
+pub(crate) fn without_signer(failure: Failure, path: &Path) -> Failure {
+    if failure.code() != CODE_NO_SIGNATURE {
+        return failure;
+    }
+    let beside = "fetch the signature too, or name it with --signature";
+    let file = escape::path_word(path);
+    match Source::peek(path) {
+        Format::AprV1 => failure.help(format!(
+            "{beside}; for one inside the file: `apr verify {file} --key KEY` verifies it, and --allow-unverified in place of --key then reads it"
+        )),
+        Format::Sealed => failure.help(format!(
+            "{beside}; for one inside the file: `apr open {file} -o OUT --signer KEY` verifies it, and writes what is inside"
+        )),
+        _ => failure.help(beside),
     }
 }
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use located_error::{Category, Subject};
 use serde::{Serialize, Serializer};
 
+pub(crate) use self::libraries::{ALIGNMENT, ALIGNMENT_HELP};
 use crate::codes;
 pub(crate) use crate::codes::cli::*;
 use crate::remote;
@@ -341,7 +342,8 @@ impl Failure {
         if let Some(place) = &details.place {
             line("where:", place);
         }
-        if let Some(tensor) = &details.tensor {
+        // A single array has no name.
+        if let Some(tensor) = details.tensor.as_ref().filter(|name| !name.is_empty()) {
             line("tensor:", &escape::cut(tensor, 200));
         }
         if let Some(key) = &details.key {

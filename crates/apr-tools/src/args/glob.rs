@@ -5,6 +5,7 @@ use core::convert::Infallible;
 use clap::Args;
 
 use crate::error::{CODE_USAGE, Failure};
+use crate::terminal::escape;
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
@@ -184,6 +185,18 @@ impl Selection {
 
     pub(crate) fn includes(&self, name: &str) -> bool {
         is_in(name, &self.select, &self.exclude)
+    }
+}
+
+/// The advice to leave these tensors out; a pattern for each would be long if there are many.
+pub(crate) fn leave_out(command: &str, names: &[&str]) -> String {
+    const NAMED: usize = 8;
+    let words = names.iter().take(NAMED).map(|name| format!(" --exclude {}", escape::word(name)));
+    let words: String = words.collect();
+    match names.len().checked_sub(NAMED) {
+        Some(more @ 1..) => format!("leave them out: `{command}{words}`, and {more} more"),
+        _ if names.len() > 1 => format!("leave the {} such tensors out: `{command}{words}`", names.len()),
+        _ => format!("leave the tensor out: `{command}{words}`"),
     }
 }
 

@@ -22,9 +22,9 @@ use self::language_model::LanguageArgs;
 pub(crate) use self::lost::parts as lost_parts;
 pub(crate) use self::target::{FormatArg, Target, TargetArgs, remark_on_size};
 use crate::architecture::{note_on_names, note_on_part};
-use crate::args::glob::{Rename, Selection};
+use crate::args::glob::{Rename, Selection, leave_out};
 use crate::args::{CompatArg, DequantizeArg, ForeignArgs, INPUT_HELP, LayoutArgs, PayloadArgs, WriteArgs};
-use crate::detached::{Detached, DetachedArgs};
+use crate::detached::{self, Detached, DetachedArgs};
 use crate::error::{
     CODE_INTERNAL, CODE_NO_TENSORS, CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure,
 };
@@ -342,8 +342,9 @@ pub(crate) fn model_folder(
 pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exit, Failure> {
     let Request { input, rules, target, output, layout, dequantize, renames, blocks, .. } = request;
     let Output { destination, overwrite, run } = output;
-    let mut source =
-        Source::open_verified(input, request.detached.as_ref(), console)?.with_foreign(request.foreign);
+    let mut source = Source::open_verified(input, request.detached.as_ref(), console)
+        .map_err(|failure| detached::without_signer(failure, input))?
+        .with_foreign(request.foreign);
     let repaired = if request.repair { source.repair(&rules)? } else { Vec::new() };
     if request.repair && repaired.is_empty() {
         console.remark("the header needs no repair");
@@ -427,7 +428,8 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
     }
     lost.extend(changed);
     let is_whole = n_renamed == 0 && is_all;
-    let lost_parts = lost::parts(&model, format).map_err(|failure| failure.in_file(input))?;
+    let lost_parts =
+        lost::parts(&model, format, metadata.as_ref()).map_err(|failure| failure.in_file(input))?;
     lost.extend(lost_parts);
     let mut job = Job {
         schema: "apr.convert/2",
@@ -476,6 +478,16 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
         }
     }
     Ok(Exit::Success)
+}
+
+/// The advice for tensors whose type only safetensors has.
+fn without<'t, 'm: 't>(tensors: impl Iterator<Item = &'t Tensor<'m>>) -> String {
+    let names: Vec<&str> = tensors.map(|tensor| tensor.name()).collect();
+    match names[..] {
+        // A single array has nothing that could be left out.
+        [""] => "write safetensors, which has the type: --format safetensors".to_owned(),
+        _ => format!("{}; or write safetensors: --format safetensors", leave_out("apr convert", &names)),
+    }
 }
 
 /// A file of no tensors, with what was left out.

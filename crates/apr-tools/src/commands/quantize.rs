@@ -27,10 +27,10 @@ use self::report::Report;
 pub(crate) use self::report::{DamagedTensor, warn_of_damage};
 use self::work::Work;
 use crate::architecture::{note_on_architecture, note_on_header, note_on_names};
-use crate::args::glob::Selection;
+use crate::args::glob::{Selection, leave_out};
 use crate::args::{CompatArg, ForeignArgs, INPUT_HELP, Listed, PayloadArgs, WriteArgs};
 use crate::commands::convert;
-use crate::detached::DetachedArgs;
+use crate::detached::{self, DetachedArgs};
 use crate::error::{
     CODE_NOT_CARRIED, CODE_NOTHING_CONVERTED, CODE_NOTHING_SELECTED, CODE_OUTPUT_FORMAT, CODE_USAGE, Exit,
     Failure,
@@ -44,6 +44,8 @@ use crate::terminal::escape::escaped;
 use crate::terminal::human::plural;
 use crate::terminal::suggest;
 
+const ENDINGS: &str =
+    "give the output the ending .gguf, .apr or .safetensors, or say --format gguf, apr2 or safetensors";
 /// Most bytes of a file of importance: those of the largest models take some hundred megabytes.
 const MAX_IMPORTANCE: u64 = 4 << 30;
 
@@ -172,7 +174,10 @@ impl Wanted {
         };
         Ok(Self {
             target: target(&args.type_name)?,
-            ending: if args.format.is_none() { Ending::of_output(output)? } else { None },
+            ending: match args.format {
+                None => Ending::of_output(output).map_err(|failure| failure.help(ENDINGS))?,
+                Some(_) => None,
+            },
             format: args.format.map(|format| match format {
                 FormatArg::Gguf => TargetFormat::Gguf,
                 FormatArg::Apr2 => TargetFormat::Apr,
@@ -197,8 +202,7 @@ impl Wanted {
             Some(Ending::Apr) => Some(TargetFormat::Apr),
             Some(Ending::SafeTensors) => Some(TargetFormat::SafeTensors),
             Some(Ending::Npz | Ending::Npy) => {
-                return Err(Failure::new(CODE_OUTPUT_FORMAT, "files of NumPy hold no blocks")
-                    .help("name the output with the ending .gguf, .apr or .safetensors"));
+                return Err(Failure::new(CODE_OUTPUT_FORMAT, "files of NumPy hold no blocks").help(ENDINGS));
             }
         };
         let by_input = match model.contents() {
@@ -208,7 +212,7 @@ impl Wanted {
         };
         self.format.or(by_name).or(by_input).ok_or_else(|| {
             Failure::new(CODE_USAGE, "the name of the output does not say in what format it is to be")
-                .help("give it the ending .gguf, .apr or .safetensors, or say --format")
+                .help(ENDINGS)
         })
     }
 }
@@ -237,7 +241,8 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     let rules = args.payload.apply(args.compat.rules());
     let detached = args.detached.load()?;
-    let source = Source::open_verified(&args.input, detached.as_ref(), console)?;
+    let source = Source::open_verified(&args.input, detached.as_ref(), console)
+        .map_err(|failure| detached::without_signer(failure, &args.input))?;
     let source = source.with_foreign(args.foreign.options());
     let model = Model::from_source(source, &rules)?;
     model.tell_notes(console);
@@ -306,7 +311,9 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let record = record.transpose()?;
     let provenance = record.as_ref().map(Record::planned).unwrap_or_default();
     let (file, mut lost) = NewFile::new(&work, imatrix, &provenance, &rules)?;
-    lost.extend(convert::lost_parts(&model, file.format()).map_err(in_model)?);
+    lost.extend(
+        convert::lost_parts(&model, file.format(), Some(&model.entries()?.entries)).map_err(in_model)?,
+    );
     remarks(&work, folder.as_ref(), args, console)?;
     on_importance(&work, console);
     for (rule, text) in options.overrides.iter().zip(&args.tensor_type) {
@@ -448,9 +455,9 @@ fn spec<'a>(tensor: &Tensor<'a>, shape: &'a [u64]) -> TensorSpec<'a> {
     TensorSpec { name: tensor.name(), shape, dtype: input::decodable(tensor.dtype()).filter(is_regular) }
 }
 
-/// Of a tensor whose type the new file does not have.
-fn not_carried(tensor: &Tensor<'_>, format: TargetFormat) -> Failure {
+/// Of the first of the tensors whose type the new file does not have.
+fn not_carried(tensor: &Tensor<'_>, all: &[&str], format: TargetFormat) -> Failure {
     let what = format!("{format} has no element type {}", tensor.dtype());
     let failure = Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()));
-    failure.help("leave the tensor out with --exclude NAME, or choose another --format")
+    failure.help(leave_out("apr quantize", all))
 }

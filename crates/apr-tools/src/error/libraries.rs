@@ -5,6 +5,7 @@ use std::io;
 #[cfg(feature = "remote")]
 use std::path::Path;
 
+use gguf_core::KeyType;
 use located_error::{Located, io_error};
 use tensor_dtype::Dtype;
 
@@ -14,6 +15,11 @@ use super::{
 };
 use crate::remote;
 use crate::terminal::escape;
+
+/// The key of GGUF that says where tensors may begin.
+pub(crate) const ALIGNMENT: &str = "general.alignment";
+pub(crate) const ALIGNMENT_HELP: &str =
+    "the alignment is a power of two, a multiple of 8, and a u32: --set general.alignment=64, for example";
 
 impl<E: Located + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
@@ -89,11 +95,35 @@ impl Failure {
             ErrorKind::InvalidEntry { key, .. } => {
                 self.help(format!("remove it with --unset {}, or set it correctly", escape::word(key)))
             }
-            ErrorKind::EntryType { key, expected, .. } => self.of_key(Some(key)).help(format!(
-                "set `{key}` to JSON of type {expected}, or say the type: --set {}=str:VALUE", escape::word(key)
-            )),
+            ErrorKind::EntryType { key, .. } if key == ALIGNMENT => {
+                self.of_key(Some(key)).help(ALIGNMENT_HELP)
+            }
+            ErrorKind::EntryType { key, expected, .. } => {
+                let (word, example) = (escape::word(key), escape::word(example(expected)));
+                // Programs refuse a key that they know with a value of another type.
+                let other = match KeyType::of(key) {
+                    Some(_) => String::new(),
+                    None => format!("; or say another type: --set {word}=str:VALUE"),
+                };
+                self.of_key(Some(key))
+                    .help(format!("give a value of the type {expected}, for example --set {word}={example}{other}"))
+            }
             _ => self,
         }
+    }
+}
+
+/// A value of this type of GGUF, as `--set` takes it.
+fn example(kind: &str) -> &'static str {
+    match kind {
+        "bool" => "true",
+        "bool[]" => "[true,false]",
+        "str" => "text",
+        "str[]" => r#"["a","b"]"#,
+        "f32" | "f64" => "0.5",
+        "f32[]" | "f64[]" => "[0.5,1.5]",
+        _ if kind.ends_with("[]") => "[1,2]",
+        _ => "12",
     }
 }
 

@@ -229,6 +229,14 @@ fn arrays_of_text_are_metadata_of_the_numbers() {
         let metadata = &report["metadata"];
         assert_eq!(metadata["feature_names_in_"], "[\"age\",\"größe\"]", "{report:#}");
         assert_eq!(metadata["classes_"], "[\"no\",\"yes\"]", "{report:#}");
+        // What the metadata have is not lost.
+        let is_lost = |report: &Value| {
+            let lost = report["lost"].as_array().unwrap();
+            lost.iter().any(|part| part.as_str().unwrap().starts_with("classes_"))
+        };
+        assert!(!is_lost(&report), "{report:#}");
+        let without = ["convert", path.to_str().unwrap(), "w.safetensors", "--force", "--no-metadata"];
+        assert!(is_lost(&sandbox.json(&without).1));
         let (_, listed) = sandbox.json(&["tensors", "w.safetensors"]);
         assert_eq!(rows(&listed["tensors"]).keys().collect::<Vec<_>>(), ["coef_"], "{name}");
     }

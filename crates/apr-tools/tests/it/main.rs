@@ -6,6 +6,7 @@
 extern crate alloc;
 
 mod adapters;
+mod advice;
 mod apr_files;
 #[cfg(feature = "bench")]
 mod bench;

@@ -1,12 +1,13 @@
 //! GGUF files as output.
 
 use apr_convert::quantize::FileType;
+use apr_quant::Dtype;
 use gguf_core::{GgufBuilder, Layout};
 use model_file::entries::{self, ARCHITECTURE, Entries, TypedValue};
 use st_core::Order;
 
 use crate::architecture::{model_folder, note_on_architecture};
-use crate::error::{CODE_NOT_CARRIED, Failure};
+use crate::error::{ALIGNMENT, ALIGNMENT_HELP, CODE_NOT_CARRIED, CODE_USAGE, Failure};
 use crate::input::{Format, Tensor, decodable};
 use crate::output::Run;
 use crate::output::gguf_stream;
@@ -17,6 +18,16 @@ use crate::terminal::human::{exact_bytes, grouped, plural};
 
 /// Most dimensions that the format has.
 const MAX_RANK: usize = 4;
+
+/// An alignment that the format does not have can only come from `--set`: a file with one is refused before.
+fn of_alignment(failure: Failure) -> Failure {
+    match failure.code() {
+        "gg-alignment" | "gg-alignment-type" => {
+            Failure::new(CODE_USAGE, failure.what()).of_key(Some(ALIGNMENT)).help(ALIGNMENT_HELP)
+        }
+        _ => failure,
+    }
+}
 
 /// Writes tensors as a GGUF file of version 3, and reports it.
 ///
@@ -37,7 +48,7 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
     }
     let mut builder = GgufBuilder::new();
     let is_quantized = tensors.iter().any(|(_, tensor)| tensor.dtype().element().is_none());
-    entries::to_gguf(entries, is_quantized, &mut builder)?;
+    entries::to_gguf(entries, is_quantized, &mut builder).map_err(Failure::from).map_err(of_alignment)?;
     if is_quantized && !entries.contains_key(entries::OF_GGUF) && !entries.contains_key(entries::FILE_TYPE) {
         let dtypes =
             tensors.iter().filter_map(|(_, tensor)| Some((tensor.dtype().known()?, tensor.elements())));
@@ -45,9 +56,12 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
             builder.set(entries::FILE_TYPE, file_type.0)?;
         }
     }
-    typed.iter().try_for_each(|(key, value)| value.set(&mut builder, key))?;
-    tensors.iter().try_for_each(|(name, tensor)| add(&mut builder, name, tensor))?;
-    let layout = builder.layout()?;
+    let mut set = typed.iter();
+    set.try_for_each(|(key, value)| value.set(&mut builder, key))
+        .map_err(Failure::from)
+        .map_err(of_alignment)?;
+    tensors.iter().try_for_each(|(name, tensor)| add(&mut builder, (name, tensor), &tensors))?;
+    let layout = builder.layout().map_err(Failure::from).map_err(of_alignment)?;
     let mut entries = entries.clone();
     entries.extend(typed.iter().map(|(key, value)| (key.clone(), value.text().to_owned())));
     let entry = |key: &str| entries.get(key).map(String::as_str);
@@ -80,7 +94,17 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
     job.tell(&format!("{label}: GGUF version 3, {count}, {bytes}, data from byte {start}"), console)
 }
 
-fn add(builder: &mut GgufBuilder, name: &str, tensor: &Tensor<'_>) -> Result<(), Failure> {
+/// The type of its elements, if the format has it.
+fn ggml_type(tensor: &Tensor<'_>) -> Option<Dtype> {
+    decodable(tensor.dtype()).filter(|format| format.ggml_type().is_some())
+}
+
+/// Adds one of the tensors of the new file.
+fn add(
+    builder: &mut GgufBuilder,
+    (name, tensor): (&str, &Tensor<'_>),
+    all: &[(&str, Tensor<'_>)],
+) -> Result<(), Failure> {
     let refused = |what: String| Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()));
     tensor.check_order()?;
     let shape: Vec<u64> = tensor.shape().iter().map(|&dim| dim as u64).collect();
@@ -90,11 +114,13 @@ fn add(builder: &mut GgufBuilder, name: &str, tensor: &Tensor<'_>) -> Result<(),
             "a tensor of a GGUF file has at most {MAX_RANK} dimensions, this one {rank}"
         )));
     }
-    let Some(format) = decodable(tensor.dtype()).filter(|format| format.ggml_type().is_some()) else {
+    let Some(format) = ggml_type(tensor) else {
         let failure = refused(format!("a GGUF file has no element type {}", tensor.dtype()));
         return Err(failure.help(match tensor.dtype().element() {
-            None => "add --dequantize f32 (or f16); `apr export` finds the nearest type by itself",
-            Some(_) => "leave the tensor out with `apr convert --exclude NAME`, or choose another --format",
+            None => "add --dequantize f32 (or f16); `apr export` finds the nearest type by itself".to_owned(),
+            Some(_) => super::without(
+                all.iter().map(|(_, tensor)| tensor).filter(|tensor| ggml_type(tensor).is_none()),
+            ),
         }));
     };
     let row_len = shape.last().copied().unwrap_or(1);

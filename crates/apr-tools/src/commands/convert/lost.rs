@@ -6,21 +6,26 @@ use apr_container::{
 };
 use apr_models::{AnyModel, Model as _, Tensors};
 use model_file::Warning;
+use model_file::entries::Entries;
 
 use crate::error::{CODE_NOT_CARRIED, Failure};
 use crate::input::{AprV1, Contents, Format, Model};
 use crate::terminal::human::plural;
 
-/// What gets lost on the way to a format, metadata apart.
+/// What gets lost on the way to a format, metadata apart. What the new metadata have is not lost.
 ///
 /// # Errors
 ///
 /// If a model cannot be encoded.
-pub(crate) fn parts(model: &Model, to: Format) -> Result<Vec<String>, Failure> {
+pub(crate) fn parts(model: &Model, to: Format, metadata: Option<&Entries>) -> Result<Vec<String>, Failure> {
+    let has_metadata = matches!(to, Format::SafeTensors | Format::AprV2 | Format::Gguf);
     match model.contents() {
         Contents::SafeTensors(_) | Contents::Gguf(_) | Contents::Sealed(_) => Ok(Vec::new()),
         Contents::Foreign(file) => {
-            Ok(file.model().notes().iter().map(|note| Warning::of_foreign(note).message).collect())
+            let is_kept =
+                |place: &String| has_metadata && metadata.is_some_and(|entries| entries.contains_key(place));
+            let notes = file.model().notes().iter().filter(|note| !is_kept(&note.place));
+            Ok(notes.map(|note| Warning::of_foreign(note).message).collect())
         }
         Contents::AprV1(file) => of_model(file, to),
         Contents::AprV2(file) => {

@@ -113,11 +113,16 @@ impl<'a> Work<'a> {
     ///
     /// The first of them.
     pub(super) fn check_types(&self, has: impl Fn(&Decision, &Tensor<'_>) -> bool) -> Result<(), Failure> {
-        match self.rows().find(|(decision, _, tensor)| !has(decision, tensor)) {
-            Some((_, _, tensor)) => Err(match tensor.check_type() {
+        let rows = self.rows().filter(|(decision, _, tensor)| !has(decision, tensor));
+        let refused: Vec<&Tensor<'_>> = rows.map(|(_, _, tensor)| tensor).collect();
+        match refused.first() {
+            Some(tensor) => Err(match tensor.check_type() {
                 // Nothing has a type for it.
                 Err(failure) => failure,
-                Ok(()) => not_carried(tensor, self.options.format),
+                Ok(()) => {
+                    let names: Vec<&str> = refused.iter().map(|tensor| tensor.name()).collect();
+                    not_carried(tensor, &names, self.options.format)
+                }
             }
             .in_file(self.model.label())),
             None => Ok(()),

@@ -95,9 +95,12 @@ pub(super) fn print(made: &Made<'_>, console: &mut Console) -> Result<(), Failur
         console.remark(format_args!("{count} of the folder {are} infinite or not a number, and {stay} so"));
     }
     model.importance_note.iter().for_each(|note| console.remark(note));
-    let remedy =
-        "convert with --type f32, and quantize the result with `apr quantize --tensor-type NAME=bf16`";
-    warn_of_damage(&damaged, remedy, console);
+    let remedy = format!(
+        "convert with --type f32 to another file, and quantize that: `apr quantize F32.gguf OUT.gguf --type {} --tensor-type NAME=bf16` keeps \
+         such a tensor in 16 bits",
+        model.type_name.to_lowercase()
+    );
+    warn_of_damage(&damaged, &remedy, console);
     let container = if *format == Format::AprV2 { ".apr version 2, " } else { "" };
     for file in *files {
         let text = format!(
