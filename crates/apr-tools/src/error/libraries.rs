@@ -18,8 +18,7 @@ use crate::terminal::escape;
 
 /// The key of GGUF that says where tensors may begin.
 pub(crate) const ALIGNMENT: &str = "general.alignment";
-pub(crate) const ALIGNMENT_HELP: &str =
-    "the alignment is a power of two, a multiple of 8, and a u32: --set general.alignment=64, for example";
+pub(crate) const ALIGNMENT_HELP: &str = "the alignment is a power of two of type u32, by the specification a multiple of 8: --set general.alignment=64, for example";
 
 impl<E: Located + 'static> From<E> for Failure {
     fn from(error: E) -> Self {

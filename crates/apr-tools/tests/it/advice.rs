@@ -186,6 +186,24 @@ fn bytes_after_a_file_are_no_matter_of_strictness() {
     assert_ne!(sandbox.run(&["check", "--compat", "longer.apr"]).exit, 0);
 }
 
+#[cfg(unix)]
+#[test]
+fn tensors_that_became_zero_are_kept_by_the_commands_that_are_named() {
+    let sandbox = Sandbox::with_models();
+    let mut model = sandbox.read("llama/model.safetensors");
+    let begin = 8 + u64::from_le_bytes(model[..8].try_into().unwrap()) as usize;
+    // The least number of 16 bits: the scale of a block of it is zero.
+    model[begin..].chunks_exact_mut(2).for_each(|value| value.copy_from_slice(&[1, 0]));
+    sandbox.write("llama/model.safetensors", &model);
+    let ran = sandbox.run(&["convert", "llama", "zero.gguf", "--type", "q4_0"]);
+    assert!(ran.exit == 0 && ran.stderr.contains("became zero"), "{}", ran.stderr);
+    let named = command(&ran.stderr);
+    assert_eq!(named, "apr quantize F32.gguf OUT.gguf --type q4_0 --tensor-type NAME=bf16");
+    assert_eq!(sandbox.run(&["convert", "llama", "F32.gguf", "--type", "f32"]).exit, 0);
+    let ran = sandbox.shell(&named.replace("NAME", "."));
+    assert!(ran.exit == 0 && !ran.stderr.contains("became zero"), "{}", ran.stderr);
+}
+
 #[test]
 fn an_architecture_that_is_no_name_is_shown() {
     let sandbox = Sandbox::with_models();

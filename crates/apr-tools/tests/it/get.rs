@@ -300,8 +300,27 @@ fn what_servers_send_in_place_of_a_model_is_refused() {
         ("e.npy", br#"{"error":"Repository not found"}"#.to_vec()),
         ("index.html", page),
     ];
-    let server = serving(served.map(|(name, bytes)| (name.to_owned(), bytes)).into());
-    for (name, exit) in [("q.safetensors", 6), ("q.pt", 6), ("p.gguf", 6), ("e.npy", 6), ("index.html", 0)] {
+    let mut served: Vec<(String, Vec<u8>)> = served.map(|(name, bytes)| (name.to_owned(), bytes)).into();
+    let models = Sandbox::with_models();
+    for name in ["model.safetensors", "model.gguf", "model.apr"] {
+        let bytes = models.read(name);
+        served.push((format!("cut-{name}"), bytes[..bytes.len() - 64].to_vec()));
+        served.push((name.to_owned(), bytes));
+    }
+    let server = serving(served);
+    for (name, exit) in [
+        ("q.safetensors", 6),
+        ("q.pt", 6),
+        ("p.gguf", 6),
+        ("e.npy", 6),
+        ("index.html", 0),
+        ("cut-model.safetensors", 3),
+        ("cut-model.gguf", 3),
+        ("cut-model.apr", 3),
+        ("model.safetensors", 0),
+        ("model.gguf", 0),
+        ("model.apr", 0),
+    ] {
         let ran = sandbox.run(&["get", &server.url(&format!("/{name}")), "-o", "out"]);
         assert_eq!(ran.exit, exit, "{name}: {}", ran.stderr);
         assert_eq!(sandbox.path(&format!("out/{name}")).exists(), exit == 0, "{name}");

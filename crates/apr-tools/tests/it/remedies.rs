@@ -101,7 +101,7 @@ const CASES: &[Case] = &[
     case(
         "st-shard-size",
         "convert size k.gguf",
-        "apr shard --index FOLDER --force",
+        "apr shard --index size --force",
         "shard --index size --force",
     ),
     case(

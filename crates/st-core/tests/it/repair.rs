@@ -1,6 +1,6 @@
 //! Headers that are repaired, and those that are not.
 
-use st_core::{Change, ReadOptions, Repair, SafeTensors};
+use st_core::{Change, ErrorKind, ReadOptions, Repair, SafeTensors};
 
 const W: &str = r#""w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}"#;
 
@@ -94,4 +94,16 @@ fn what_has_two_readings_or_none_is_refused() {
     assert_eq!(refused(&file(r#"{"__metadata__":{"a":1"#, &[])), "st-json-end");
     assert_eq!(refused(b"1234"), "st-header-too-small");
     assert_eq!(refused(&file(&text, &[4; 8])[..20]), "st-header-length");
+}
+
+#[test]
+fn lengths_of_a_file_that_was_cut_are_its_own() {
+    // Headers of every length modulo 8.
+    for spaces in 0..8 {
+        let text = format!("{{{W}}}{}", " ".repeat(spaces));
+        let cut = file(&text, &[1; 5]);
+        let error = Repair::new(&cut, cut.len() as u64, &ReadOptions::STRICT).unwrap_err();
+        let (expected, actual) = (cut.len() as u64 + 3, cut.len() as u64);
+        assert_eq!(*error.kind(), ErrorKind::IncompleteFile { expected, actual }, "{spaces}");
+    }
 }

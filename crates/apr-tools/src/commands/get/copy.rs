@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use super::parts::Parts;
 use super::plan::{Plan, Wanted};
 use crate::error::{CODE_NO_SPACE, CODE_OUTPUT_EXISTS, Failure};
+use crate::input::{Model, Rules, Source};
 use crate::output::{Overwrite, check_file};
 use crate::remote::{self, other_digest};
 use crate::terminal::{Console, Progress, human};
@@ -98,8 +99,8 @@ impl Arrived {
         Self { lock: None, ..self }
     }
 
-    /// Refuses a web page, a message of a server or a pointer of Git LFS under the name of a model file, if no declared digest says that it
-    /// is the file.
+    /// Refuses a web page, a message of a server or a pointer of Git LFS under the name of a model file, and a model that was cut, if no
+    /// declared digest says that it is the file.
     ///
     /// # Errors
     ///
@@ -112,13 +113,26 @@ impl Arrived {
         let is_reply = |kind: &FileKind| {
             kind.foreign().is_some_and(|found| NO_MODEL.contains(&found)) || !kind.fits(name)
         };
-        match foreign::of_file(&self.path).filter(is_reply) {
-            Some(kind) => {
-                self.remove();
-                Err(foreign::not_a_model(kind, Path::new(&wanted.place.to_string())))
-            }
-            None => Ok(()),
-        }
+        let url = wanted.place.to_string();
+        let refused = match foreign::of_file(&self.path).filter(is_reply) {
+            Some(kind) => Some(foreign::not_a_model(kind, Path::new(&url))),
+            None => self.cut().map(|failure| failure.in_place_of_file(Path::new(&url))),
+        };
+        refused.map_or(Ok(()), |failure| {
+            self.remove();
+            Err(failure)
+        })
+    }
+
+    /// Why the file ends before its content does: a server that declares no length may have stopped early.
+    fn cut(&self) -> Option<Failure> {
+        let failure = Model::open(&self.path, &Rules::COMPAT).err()?;
+        let is_cut = match failure.code() {
+            // Of bytes too many, too.
+            "st-file-length" => !Source::open(&self.path).ok()?.is_repairable(&Rules::COMPAT),
+            code => ["gg-data-end", "gg-truncated", "gg-count", "ac-truncated"].contains(&code),
+        };
+        is_cut.then_some(failure)
     }
 
     pub(super) fn remove(&self) {
