@@ -1,5 +1,6 @@
 //! Configuration: what it makes loaders and programs run.
 
+mod lists;
 mod rules;
 
 use alloc::string::String;

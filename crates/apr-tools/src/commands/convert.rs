@@ -22,7 +22,7 @@ use self::language_model::LanguageArgs;
 pub(crate) use self::lost::parts as lost_parts;
 pub(crate) use self::target::{FormatArg, Target, TargetArgs, remark_on_size};
 use crate::architecture::{note_on_names, note_on_part};
-use crate::args::glob::{Rename, Selection, leave_out};
+use crate::args::glob::{Rename, Selection};
 use crate::args::{CompatArg, DequantizeArg, ForeignArgs, INPUT_HELP, LayoutArgs, PayloadArgs, WriteArgs};
 use crate::detached::{self, Detached, DetachedArgs};
 use crate::error::{
@@ -478,16 +478,6 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
         }
     }
     Ok(Exit::Success)
-}
-
-/// The advice for tensors whose type only safetensors has.
-fn without<'t, 'm: 't>(tensors: impl Iterator<Item = &'t Tensor<'m>>) -> String {
-    let names: Vec<&str> = tensors.map(|tensor| tensor.name()).collect();
-    match names[..] {
-        // A single array has nothing that could be left out.
-        [""] => "write safetensors, which has the type: --format safetensors".to_owned(),
-        _ => format!("{}; or write safetensors: --format safetensors", leave_out("apr convert", &names)),
-    }
 }
 
 /// A file of no tensors, with what was left out.

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use pickle_core::Error;
 
+use super::lists::{HANDLERS, LIBRARIES, PARENTS, SENTENCE_PACKAGES, SENTENCES, TYPES};
 use crate::document::{self, Event, Step};
 use crate::kept::Kept;
 use crate::problem::Problem;
@@ -13,85 +14,6 @@ use crate::{allowed, denied, targets, template, yaml};
 
 /// Documents in texts of each other.
 const MAX_DEPTH: u32 = 3;
-
-/// Packages whose classes PEFT may look up.
-const PARENTS: [&str; 3] = ["transformers.", "peft.", "diffusers."];
-
-/// Libraries of components in `model_index.json` of diffusers, and modules of its own that have components.
-const LIBRARIES: [&str; 20] = [
-    "diffusers",
-    "transformers",
-    "onnxruntime.training",
-    "flax",
-    "alt_diffusion",
-    "audioldm2",
-    "blip_diffusion",
-    "deepfloyd_if",
-    "kandinsky",
-    "latent_diffusion",
-    "paint_by_example",
-    "semantic_stable_diffusion",
-    "shap_e",
-    "spectrogram_diffusion",
-    "stable_audio",
-    "stable_diffusion",
-    "stable_diffusion_safe",
-    "unclip",
-    "unidiffuser",
-    "wuerstchen",
-];
-
-/// Models of sentence-transformers.
-const SENTENCES: [&str; 22] = [
-    "Asym",
-    "BoW",
-    "CLIPModel",
-    "CNN",
-    "Dense",
-    "Dropout",
-    "LSTM",
-    "LayerNorm",
-    "MLMTransformer",
-    "Module",
-    "Normalize",
-    "Pooling",
-    "Router",
-    "SparseAutoEncoder",
-    "SparseStaticEmbedding",
-    "SpladePooling",
-    "StaticEmbedding",
-    "Transformer",
-    "WeightedLayerPooling",
-    "WordEmbeddings",
-    "WordWeights",
-    "InputModule",
-];
-
-/// Packages of what sentence-transformers imports by its path.
-const SENTENCE_PACKAGES: [&str; 2] = ["torch.nn.", "sentence_transformers."];
-
-/// Handlers that TorchServe has itself.
-const HANDLERS: [&str; 5] =
-    ["image_classifier", "image_segmenter", "object_detector", "text_classifier", "text_handler"];
-
-/// Types of Python that skops writes.
-const TYPES: [&str; 15] = [
-    "bool",
-    "bytearray",
-    "bytes",
-    "complex",
-    "dict",
-    "float",
-    "frozenset",
-    "int",
-    "list",
-    "range",
-    "set",
-    "slice",
-    "str",
-    "tuple",
-    "NoneType",
-];
 
 /// What a document names: offsets and problems, at most `kept` of them. `name` is that of its file.
 pub(super) fn scan(

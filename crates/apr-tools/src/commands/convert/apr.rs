@@ -72,7 +72,7 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
     let specs = names.iter().zip(&tensors).zip(&shapes).map(|((name, tensor), shape)| {
         let dtype = tensor.dtype().apr_type().ok_or_else(|| {
             no_type(tensor.dtype(), tensor.name()).help(match tensor.dtype().element() {
-                Some(_) => super::without(tensors.iter().filter(|tensor| tensor.dtype().apr_type().is_none())),
+                Some(_) => lost::without(tensors.iter().filter(|tensor| tensor.dtype().apr_type().is_none())),
                 None => "add --dequantize f32 (or f16) to make plain numbers of the blocks, or write GGUF: --format gguf".to_owned(),
             })
         })?;

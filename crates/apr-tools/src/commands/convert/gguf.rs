@@ -118,7 +118,7 @@ fn add(
         let failure = refused(format!("a GGUF file has no element type {}", tensor.dtype()));
         return Err(failure.help(match tensor.dtype().element() {
             None => "add --dequantize f32 (or f16); `apr export` finds the nearest type by itself".to_owned(),
-            Some(_) => super::without(
+            Some(_) => super::lost::without(
                 all.iter().map(|(_, tensor)| tensor).filter(|tensor| ggml_type(tensor).is_none()),
             ),
         }));

@@ -8,9 +8,20 @@ use apr_models::{AnyModel, Model as _, Tensors};
 use model_file::Warning;
 use model_file::entries::Entries;
 
+use crate::args::glob::leave_out;
 use crate::error::{CODE_NOT_CARRIED, Failure};
-use crate::input::{AprV1, Contents, Format, Model};
+use crate::input::{AprV1, Contents, Format, Model, Tensor};
 use crate::terminal::human::plural;
+
+/// Advice for tensors whose type only safetensors has.
+pub(super) fn without<'t, 'm: 't>(tensors: impl Iterator<Item = &'t Tensor<'m>>) -> String {
+    let names: Vec<&str> = tensors.map(|tensor| tensor.name()).collect();
+    match names[..] {
+        // A single array has nothing that could be left out.
+        [""] => "write safetensors, which has the type: --format safetensors".to_owned(),
+        _ => format!("{}; or write safetensors: --format safetensors", leave_out("apr convert", &names)),
+    }
+}
 
 /// What gets lost on the way to a format, metadata apart. What the new metadata have is not lost.
 ///
