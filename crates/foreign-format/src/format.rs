@@ -47,11 +47,8 @@ const fn in_full(advice: &'static str, general: &'static str) -> &'static str {
     if cfg!(apr_small) { general } else { advice }
 }
 const CONVERT: &str = "convert it, which runs nothing in it: `apr convert FILE OUT.safetensors`";
-const PICKLE: &str = in_full(
-    "convert its arrays, which runs nothing in it: `apr convert FILE OUT.safetensors`; a model of scikit-learn that should predict \
-     is exported where it was trained: apr.sklearn.export in Python",
-    CONVERT,
-);
+const PICKLE: &str = "convert its arrays, which runs nothing in it: `apr convert FILE OUT.safetensors`; a model of scikit-learn that should predict \
+     is exported where it was trained: apr.sklearn.export in Python";
 const LLAMA_CPP: &str = "this format was replaced by GGUF in 2023: download a GGUF version of the model";
 const UNPACK: &str = "unpack it first";
 const NO_MODEL: &str = "this file holds no model: name a model file";
@@ -163,7 +160,7 @@ formats! {
         in_full("this file holds no model; `apr train` takes a table with --data, `apr predict` with --input", NO_MODEL);
     /// An index of shards of safetensors, or of files of unknown names.
     ShardIndex, "shard-index", "an index of shards",
-        "an index is recognized by its name: call it model.safetensors.index.json";
+        in_full("an index is recognized by its name: call it model.safetensors.index.json", NO_MODEL);
     /// Other JSON.
     Json, "json", "JSON text",
         in_full("this file holds no tensors: name the model file that lies beside it, for example model.safetensors", NO_MODEL);
@@ -183,7 +180,7 @@ formats! {
     GitLfsConflict, "git-lfs-conflict", in_full("a Git LFS pointer with an unresolved merge conflict", UNNAMED),
         in_full("`git lfs pull` refuses it: edit it so that one oid and its size are left, without the lines of the conflict, commit that, then git lfs pull", NO_MODEL);
     /// Zeros only.
-    Zeros, "zeros", "a file of zeros", "the download was started and did not finish: download it again";
+    Zeros, "zeros", "a file of zeros", in_full("the download was started and did not finish: download it again", "download it again");
 
     /// A ZIP archive of another kind.
     Zip, "zip", "a ZIP archive",

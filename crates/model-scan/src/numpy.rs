@@ -99,6 +99,8 @@ mod tests {
             (b"{'descr': [('a\"', '<i4'), ('b', 'object')]}", true),
             (b"{'descr': [('a\"', '<i4'), (\"b'\", '<f4')]}", false),
             (b"{'descr': 'O", true),
+            // Between texts.
+            (b"{'descr': '<f4', 'shape': (O,), 'fortran_order': False}", false),
         ] {
             assert_eq!(may_hold_objects(header), objects, "{}", header.escape_ascii());
         }
