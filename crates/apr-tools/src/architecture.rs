@@ -6,7 +6,6 @@ use gguf_core::Header;
 use hf_gguf::Json;
 use model_file::entries::{ARCHITECTURE, UNKNOWN_ARCHITECTURE};
 
-use crate::terminal::escape;
 use crate::terminal::human::plural;
 
 /// Most bytes of a config.json that is looked at.
@@ -28,38 +27,41 @@ pub(crate) fn model_folder(path: &Path) -> Option<PathBuf> {
     hf_gguf::classes().any(|(own, _)| own == class).then(|| folder.to_owned())
 }
 
-/// What will and what will not run a GGUF file of this architecture that holds this model (`apr.model`); `None` if
-/// it names an architecture.
+/// Note that programs cannot run a GGUF file whose architecture is missing or unknown, and whether `apr predict` can (`model` is its
+/// `apr.model`); `None` if the file names an architecture.
 pub(crate) fn note_on_architecture(architecture: Option<&str>, model: Option<&str>) -> Option<String> {
-    if architecture.is_some_and(|name| name != UNKNOWN_ARCHITECTURE) {
-        return None;
+    match architecture {
+        Some(UNKNOWN_ARCHITECTURE) => {
+            Some(cannot_run(&format!("the architecture of the file is `{UNKNOWN_ARCHITECTURE}`"), model))
+        }
+        Some(_) => None,
+        None => Some(cannot_run("the file names no architecture", model)),
     }
-    let predicts = model.is_some_and(|name| apr_models::AnyModel::NAMES.contains(&name));
-    let names = match architecture {
-        Some(name) => format!("the architecture of the file is `{}`", escape::cut(name, 60)),
-        None => "the file names no architecture".to_owned(),
-    };
-    let and = if predicts { " and `apr predict` predicts with it" } else { "" };
-    Some(format!(
-        "{names} ({ARCHITECTURE}): programs that read GGUF find the tensors{and}, but llama.cpp cannot run the model"
-    ))
 }
 
-/// The same of a file with this header. The later files of a model in several have no architecture of their own.
+fn cannot_run(why: &str, model: Option<&str>) -> String {
+    let predicts = model.is_some_and(|name| apr_models::AnyModel::NAMES.contains(&name));
+    let and = if predicts { " and `apr predict` predicts with it" } else { "" };
+    format!(
+        "{why} ({ARCHITECTURE}): programs that read GGUF find the tensors{and}, but llama.cpp cannot run the model"
+    )
+}
+
+/// [`note_on_architecture`] for a file with this header; `None` for the later files of a split model, which have no architecture of their own.
 pub(crate) fn note_on_header(header: &Header<'_>) -> Option<String> {
-    let is_later = header.get("split.no").and_then(|value| value.to_u64()).is_some_and(|number| number > 0);
-    let text = |key: &str| header.get(key).and_then(|value| value.as_str());
-    let note = note_on_architecture(text(ARCHITECTURE), text(apr_models::MODEL_KEY)).filter(|_| !is_later)?;
+    if header.get("split.no").and_then(|value| value.to_u64()).is_some_and(|number| number > 0) {
+        return None;
+    }
+    let model = header.get(apr_models::MODEL_KEY).and_then(|value| value.as_str());
     match header.get(ARCHITECTURE) {
         Some(value) if value.as_str().is_none() => {
-            let names = "the file names no architecture";
-            let other = format!(
-                "the architecture of the file is a value of type {}, not a string",
-                value.value_type()
-            );
-            Some(note.replacen(names, &other, 1))
+            let kind = value.value_type();
+            Some(cannot_run(
+                &format!("the architecture of the file is a value of type {kind}, not a string"),
+                model,
+            ))
         }
-        _ => Some(note),
+        value => note_on_architecture(value.and_then(|value| value.as_str()), model),
     }
 }
 
