@@ -47,21 +47,7 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
         tensors.sort_by_key(|(name, _)| *name);
     }
     let mut builder = GgufBuilder::new();
-    let is_quantized = tensors.iter().any(|(_, tensor)| tensor.dtype().element().is_none());
-    entries::to_gguf(entries, is_quantized, &mut builder).map_err(Failure::from).map_err(of_alignment)?;
-    if is_quantized && !entries.contains_key(entries::OF_GGUF) && !entries.contains_key(entries::FILE_TYPE) {
-        let dtypes =
-            tensors.iter().filter_map(|(_, tensor)| Some((tensor.dtype().known()?, tensor.elements())));
-        if let Some(file_type) = FileType::of(dtypes) {
-            builder.set(entries::FILE_TYPE, file_type.0)?;
-        }
-    }
-    let mut set = typed.iter();
-    set.try_for_each(|(key, value)| value.set(&mut builder, key))
-        .map_err(Failure::from)
-        .map_err(of_alignment)?;
-    tensors.iter().try_for_each(|(name, tensor)| add(&mut builder, (name, tensor), &tensors))?;
-    let layout = builder.layout().map_err(Failure::from).map_err(of_alignment)?;
+    let layout = lay_out(&mut builder, &tensors, entries, typed).map_err(of_alignment)?;
     let mut entries = entries.clone();
     entries.extend(typed.iter().map(|(key, value)| (key.clone(), value.text().to_owned())));
     let entry = |key: &str| entries.get(key).map(String::as_str);
@@ -92,6 +78,27 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
     let (count, bytes) = (plural(tensors.len() as u64, "tensor"), exact_bytes(layout.file_len()));
     let start = grouped(layout.data_start());
     job.tell(&format!("{label}: GGUF version 3, {count}, {bytes}, data from byte {start}"), console)
+}
+
+/// Sets the entries, adds the tensors, and computes where they begin.
+fn lay_out(
+    builder: &mut GgufBuilder,
+    tensors: &[(&str, Tensor<'_>)],
+    entries: &Entries,
+    typed: &[(String, TypedValue)],
+) -> Result<Layout, Failure> {
+    let is_quantized = tensors.iter().any(|(_, tensor)| tensor.dtype().element().is_none());
+    entries::to_gguf(entries, is_quantized, builder)?;
+    if is_quantized && !entries.contains_key(entries::OF_GGUF) && !entries.contains_key(entries::FILE_TYPE) {
+        let dtypes =
+            tensors.iter().filter_map(|(_, tensor)| Some((tensor.dtype().known()?, tensor.elements())));
+        if let Some(file_type) = FileType::of(dtypes) {
+            builder.set(entries::FILE_TYPE, file_type.0)?;
+        }
+    }
+    typed.iter().try_for_each(|(key, value)| value.set(builder, key))?;
+    tensors.iter().try_for_each(|(name, tensor)| add(builder, (name, tensor), tensors))?;
+    Ok(builder.layout()?)
 }
 
 /// The type of its elements, if the format has it.
