@@ -439,9 +439,9 @@ fn too_short(failure: Failure, path: &Path) -> Failure {
     }
 }
 
-/// Whether the name is that of an index of shards.
-fn names_shard_index(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().to_lowercase().ends_with(".index.json"))
+/// Whether a path has the name of an index of shards.
+pub(crate) fn names_shard_index(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().to_ascii_lowercase().ends_with(".index.json"))
 }
 
 /// The failure of an index in this folder that cannot be read.

@@ -21,6 +21,11 @@ use crate::remote;
 use crate::terminal::escape;
 
 const SCHEMA: &str = "apr.plan/1";
+
+/// Advice for inputs that would have the same output.
+pub(super) const SAME_OUTPUT: &str =
+    "{to}/{path} with an ending keeps them apart; --include and --exclude choose";
+
 /// Longest plan that is read.
 const MAX_PLAN: u64 = 1 << 30;
 /// Most inputs of a task.
@@ -197,9 +202,7 @@ impl Plan {
                     return Err(Failure::new(CODE_USAGE, "two inputs would have the same output")
                         .in_file(&path)
                         .because(format!("{} and {}", shown(other), shown(&input.input)))
-                        .help(
-                            "{to}/{path} with an ending keeps them apart; --include and --exclude choose",
-                        ));
+                        .help(SAME_OUTPUT));
                 }
             }
         }

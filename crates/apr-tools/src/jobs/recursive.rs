@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory as _};
 
+use super::plan::SAME_OUTPUT;
 use crate::cli::Cli;
 use crate::error::{CODE_OUTPUT_EXISTS, Failure};
 use crate::terminal::escape;
@@ -51,7 +52,6 @@ pub(crate) fn as_batch(args: &[OsString]) -> Option<Vec<OsString>> {
 
 /// The failure of such a command line, whose advice is for `convert`: what has options of `batch` names the command of `batch`.
 pub(crate) fn of_recursive(failure: Failure, batch: &[OsString]) -> Failure {
-    let Some(advice) = failure.advice() else { return failure };
     let shown = |word: &str| match word.split_once('=').filter(|_| word.starts_with("--")) {
         Some((option, value)) => format!("{option}={}", escape::word(value)),
         None => escape::word(word),
@@ -63,7 +63,7 @@ pub(crate) fn of_recursive(failure: Failure, batch: &[OsString]) -> Failure {
         });
         words.collect::<Vec<_>>().join(" ")
     };
-    if advice.contains("{to}/{path}") {
+    if failure.advice().is_some_and(|advice| advice == SAME_OUTPUT) {
         let help = format!("`{}` keeps them apart", line("", "{to}/{path}."));
         return failure.help(help);
     }

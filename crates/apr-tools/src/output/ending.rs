@@ -1,5 +1,6 @@
 //! The format of an output by its file extension.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use foreign_format::Format as Foreign;
@@ -21,6 +22,16 @@ pub(crate) enum Ending {
 
 /// Endings of other programs' models: a file of ours so named is worth a warning.
 const OTHERS: [&str; 9] = ["onnx", "pt", "pth", "ckpt", "h5", "hdf5", "keras", "tflite", "mlmodel"];
+
+/// Other endings under which models are published, also used for other content.
+const OF_MODELS: [&str; 6] = ["sealed", "bin", "pkl", "pickle", "joblib", "msgpack"];
+
+/// Whether a path has the ending of a model file, of this program or another.
+pub(crate) fn names_model(path: &Path) -> bool {
+    let is_other =
+        |ending: &OsStr| OTHERS.iter().chain(&OF_MODELS).any(|other| ending.eq_ignore_ascii_case(other));
+    Ending::of_name(path).is_some() || path.extension().is_some_and(is_other)
+}
 
 impl Ending {
     const ALL: [Self; 5] = [Self::SafeTensors, Self::Apr, Self::Gguf, Self::Npz, Self::Npy];

@@ -16,6 +16,7 @@ use super::parts::Parts;
 use super::plan::{Plan, Wanted};
 use crate::error::{CODE_NO_SPACE, CODE_OUTPUT_EXISTS, Failure};
 use crate::input::{Model, Rules, Source};
+use crate::output::ending::names_model;
 use crate::output::{Overwrite, check_file};
 use crate::remote::{self, other_digest};
 use crate::terminal::{Console, Progress, human};
@@ -26,35 +27,9 @@ use crate::{file_digest, foreign};
 const SYNC_LEN: u64 = 16 << 20;
 const PIECE_LEN: usize = 1 << 20;
 
-/// What servers send in place of a file that they do not give.
+/// Formats of error replies and placeholders that servers send in place of a file.
 const NO_MODEL: [Format; 5] =
     [Format::WebPage, Format::Xml, Format::ErrorReply, Format::GitLfs, Format::GitLfsConflict];
-
-/// Endings of model files.
-const OF_MODELS: [&str; 17] = [
-    "safetensors",
-    "apr",
-    "gguf",
-    "sealed",
-    "npy",
-    "npz",
-    "pt",
-    "pth",
-    "ckpt",
-    "bin",
-    "pkl",
-    "joblib",
-    "onnx",
-    "h5",
-    "hdf5",
-    "keras",
-    "tflite",
-];
-
-/// Whether the name is that of a model file.
-fn names_model(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| OF_MODELS.iter().any(|own| ending.eq_ignore_ascii_case(own)))
-}
 
 /// How a file came to be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

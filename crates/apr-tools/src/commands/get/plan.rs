@@ -11,6 +11,7 @@ use st_core::ShardIndex;
 use super::signed::Signer;
 use crate::args::glob::PathSelection;
 use crate::error::{CODE_USAGE, Failure};
+use crate::input;
 use crate::remote::{self, Listed, Repository};
 
 /// Files of one version of one place.
@@ -127,7 +128,7 @@ fn of_url(client: &Arc<Client>, place: &Place) -> Result<Vec<Wanted>, Failure> {
         return Err(Failure::new(CODE_USAGE, "the URL names no file"));
     }
     let mut files = vec![Wanted::of_file(&file, place.clone(), name.clone())];
-    if name.to_ascii_lowercase().ends_with(".index.json") {
+    if input::names_shard_index(Path::new(&name)) {
         let index = ShardIndex::from_json(&remote::whole(&file)?)?;
         let names: BTreeSet<&str> = index.weight_map().map(|(_, shard)| shard).collect();
         for name in names {

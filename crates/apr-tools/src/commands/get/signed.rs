@@ -110,17 +110,12 @@ impl Signer {
     fn unsigned(&self, plan: &Plan, file: Option<&Path>, failure: Failure) -> Failure {
         let wanted = plan.files.iter().find(|wanted| Some(Path::new(&wanted.path)) == file);
         let Some(wanted) = wanted else { return failure.help(LEAVE_OUT) };
-        let (ending, kind) = match self.0 {
-            Verifier::Ed25519 { .. } => {
-                (self.ending(), "Ed25519: a signature of a P-256 key has the ending .sig")
-            }
-            Verifier::P256(_) => {
-                (self.ending(), "P-256: a signature of an Ed25519 key has the ending .minisig")
-            }
+        let kind = match self.0 {
+            Verifier::Ed25519 { .. } => "Ed25519: a signature of a P-256 key has the ending .sig",
+            Verifier::P256(_) => "P-256: a signature of an Ed25519 key has the ending .minisig",
         };
-        failure
-            .because(format!("looked for {}{ending} on the server; the key is {kind}", wanted.place))
-            .help(LEAVE_OUT)
+        let place = format!("{}{}", wanted.place, self.ending());
+        failure.because(format!("looked for {place} on the server; the key is {kind}")).help(LEAVE_OUT)
     }
 
     fn check(&self, plan: &Plan, staged: &Path, console: &Console) -> Result<(), Failure> {

@@ -11,48 +11,16 @@ use super::answer::Asked;
 use super::report::FloatValue;
 use crate::error::{CODE_OUTPUT_FORMAT, Failure};
 use crate::input::NamedModel;
+use crate::output::ending::names_model;
 use crate::output::{Destination, Overwrite};
 use crate::report::Fields;
 #[cfg(feature = "tables")]
 use crate::tables::{output_failure, table_format};
 use crate::terminal::escape;
 
-/// Endings of formats that are not text, and not written here.
-const BINARY: [&str; 33] = [
-    "npz",
-    "npy",
-    "safetensors",
-    "gguf",
-    "apr",
-    "sealed",
-    "pt",
-    "pth",
-    "bin",
-    "ckpt",
-    "pkl",
-    "pickle",
-    "joblib",
-    "onnx",
-    "h5",
-    "hdf5",
-    "keras",
-    "tflite",
-    "msgpack",
-    "xlsx",
-    "xls",
-    "ods",
-    "orc",
-    "avro",
-    "db",
-    "sqlite",
-    "mat",
-    "zip",
-    "gz",
-    "zst",
-    "bz2",
-    "xz",
-    "7z",
-];
+/// Endings of tables, databases and archives that are not text, and not written here.
+const BINARY: [&str; 14] =
+    ["xlsx", "xls", "ods", "orc", "avro", "db", "sqlite", "mat", "zip", "gz", "zst", "bz2", "xz", "7z"];
 #[cfg(feature = "tables")]
 const ENDINGS: &str = "name it .txt or .csv for lines of text, .jsonl for JSON lines, or .parquet, .arrow or .feather for a table";
 #[cfg(not(feature = "tables"))]
@@ -86,7 +54,7 @@ impl Form {
                 Failure::new(CODE_OUTPUT_FORMAT, "this build of apr writes no such tables").in_file(path);
             return Err(failure.help("write .jsonl, or build apr with the feature `tables`"));
         }
-        if BINARY.iter().any(|ending| is_named(path, ending)) {
+        if names_model(path) || BINARY.iter().any(|ending| is_named(path, ending)) {
             let ending = path.extension().unwrap_or_default().to_string_lossy();
             let what = format!("predictions are not written as .{} files", escape::escaped(&ending));
             return Err(Failure::new(CODE_OUTPUT_FORMAT, what).in_file(path).help(ENDINGS));
