@@ -45,7 +45,7 @@ WRONG_SUM = "sharded/b_wrong_total_size"
 
 def test_a_wrong_sum_in_an_index_does_not_keep_tensors_from_their_reader():
     with apr.open(VECTORS / "safetensors" / WRONG_SUM) as model:
-        assert all(model[name].nbytes for name in model)
+        assert len(model) > 1 and all(model[name].nbytes for name in model)
 
 
 @pytest.mark.parametrize("entry", [e for e in SHARDED if "rule" in e and e["file"] != WRONG_SUM], ids=lambda e: e["file"])
