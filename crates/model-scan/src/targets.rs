@@ -93,7 +93,7 @@ pub(crate) fn judge_path(target: &str) -> Option<Problem> {
     if is_operator || !is_path { None } else { judge(target) }
 }
 
-/// Whether an importer may find a text with points: names of files are no identifiers.
+/// Whether a text with dots can be the path of an import: file names with slashes or spaces cannot.
 fn is_importable(text: &str) -> bool {
     let is_other = |character: char| character.is_whitespace() || ['/', '\\'].contains(&character);
     let last = text.rsplit('.').next().unwrap_or_default();

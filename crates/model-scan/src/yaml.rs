@@ -76,7 +76,7 @@ fn lines(text: &str) -> Vec<(u64, Problem)> {
         if is_network && let Some(offset) = content.find('(') {
             add(offset, Problem::CodeSetting { key: "backbone".into() });
         }
-        // Some readers do not end a line at the last three: what comes after is no comment then.
+        // Some readers do not end a line at the last three: a comment goes on there.
         is_plain &= is_closed(content) && !line.ends_with(['\u{85}', '\u{2028}', '\u{2029}']);
         at += line.len();
     }
@@ -87,8 +87,8 @@ fn lines(text: &str) -> Vec<(u64, Problem)> {
     found
 }
 
-/// Whether no quotation is open after a line: each is of letters, digits and `._-/` alone, so that none of its marks is an escape, and both or
-/// none are a part of a plain text.
+/// Whether every quotation in a line is closed in it. Quotations with characters other than letters, digits and `._-/` count as open: their
+/// marks may be escaped, or part of a plain text.
 fn is_closed(line: &str) -> bool {
     let is_simple = |quoted: &str| {
         quoted.chars().all(|character| character.is_alphanumeric() || "._-/".contains(character))
@@ -111,7 +111,7 @@ fn is_closed(line: &str) -> bool {
 /// A line up to its comment, as far as no quotation may be open before that.
 fn before_comment(line: &str) -> &str {
     let mut before = line.match_indices('#').filter_map(|(at, _)| line.get(..at));
-    // Where a quotation is open before one mark of a comment, so it is before all others.
+    // A quotation that is open before the first mark of a comment is open before all others.
     let first = before.find(|before| before.is_empty() || before.ends_with([' ', '\t']));
     first.filter(|before| is_closed(before)).unwrap_or(line)
 }
@@ -213,7 +213,7 @@ fn beginning(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_VALUE)).unwrap_or(text)
 }
 
-/// What is before a text, after white space or a bracket; empty where the text begins a line.
+/// Last word of a line that ends before a key, delimited by white space or a bracket; empty if the key begins the line.
 fn word_before(before: &str) -> &str {
     let from = before.floor_char_boundary(before.len().saturating_sub(MAX_VALUE));
     let line = before.get(from..).unwrap_or_default().rsplit(ENDS).next().unwrap_or_default();

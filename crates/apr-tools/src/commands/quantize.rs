@@ -455,7 +455,7 @@ fn spec<'a>(tensor: &Tensor<'a>, shape: &'a [u64]) -> TensorSpec<'a> {
     TensorSpec { name: tensor.name(), shape, dtype: input::decodable(tensor.dtype()).filter(is_regular) }
 }
 
-/// Of the first of the tensors whose type the new file does not have.
+/// Failure for a tensor whose type the new file does not have; the advice names `all` such tensors.
 fn not_carried(tensor: &Tensor<'_>, all: &[&str], format: TargetFormat) -> Failure {
     let what = format!("{format} has no element type {}", tensor.dtype());
     let failure = Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()));

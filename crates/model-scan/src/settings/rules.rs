@@ -167,7 +167,7 @@ impl<'n> Rules<'n> {
         self.nested(at, text)
     }
 
-    /// Keys whose values sentence-transformers imports if they have points.
+    /// Whether sentence-transformers imports the value of a key if it has dots.
     fn is_imported(&self, key: &str, steps: &[Step]) -> bool {
         let is_type = matches!(steps, [.., types, Step { is_list: false, .. }] if types.key == "types");
         ["activation_function", "activation_fn", "tokenizer_class"].iter().any(|name| key.ends_with(name))

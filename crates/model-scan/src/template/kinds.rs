@@ -44,7 +44,7 @@ impl Kinds {
         self.known.get(name).copied()
     }
 
-    /// Of any attribute that was assigned.
+    /// Greatest kind of the attributes that the template assigns.
     pub(super) fn any_attribute(&self) -> Kind {
         let attributes = self.known.iter().filter(|(name, _)| name.starts_with('.'));
         attributes.map(|(_, kind)| *kind).max().unwrap_or_default()

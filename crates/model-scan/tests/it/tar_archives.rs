@@ -84,7 +84,7 @@ fn extended_headers_replace_names_and_sizes() {
     let other = "a: an extended header with another size in a tar archive";
     assert_eq!(found(&archive(&none)), [other], "0 for `tarfile`");
     let none = [pax(b'x', &[("size", "1_9")]), hidden.clone()];
-    assert_eq!(found(&archive(&none)), [other, ": bytes that are no header of a member in a tar archive"]);
+    assert_eq!(found(&archive(&none)), [other, ": an invalid member header in a tar archive"]);
     // What a field of octal digits cannot hold is in the extended header alone.
     let cut = "a: not opened: tar header without a length";
     for (size, expected) in [("8589934591", &[other, cut][..]), ("8589934592", &[cut])] {
@@ -154,9 +154,9 @@ fn what_no_archive_of_a_model_has_is_suspicious() {
             of_tar("a", "two members of one name"),
         ),
         (vec![member("a", b'0', &[b'~'; 5000]), member("a", b'0', &[b'~'; 5000])], vec![]),
-        (vec![plain(), vec![1; 512]], of_tar("", "bytes that are no header of a member")),
-        (vec![plain(), vec![0; 512], vec![1; 512]], of_tar("", "bytes that are no header of a member")),
-        (vec![plain(), vec![0; 512], vec![1]], of_tar("", "bytes that are no header of a member")),
+        (vec![plain(), vec![1; 512]], of_tar("", "an invalid member header")),
+        (vec![plain(), vec![0; 512], vec![1; 512]], of_tar("", "an invalid member header")),
+        (vec![plain(), vec![0; 512], vec![1]], of_tar("", "an invalid member header")),
         (vec![plain(), vec![0; 700]], vec![]),
     ] {
         let bytes = parts.concat();

@@ -23,7 +23,7 @@ pub(super) fn without<'t, 'm: 't>(tensors: impl Iterator<Item = &'t Tensor<'m>>)
     }
 }
 
-/// What gets lost on the way to a format, metadata apart. What the new metadata have is not lost.
+/// Content that a conversion to a format loses, except metadata, and notes about content that the new `metadata` keep.
 ///
 /// # Errors
 ///

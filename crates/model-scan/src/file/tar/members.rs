@@ -28,8 +28,8 @@ pub(super) struct Member {
     pub(super) problems: Vec<Problem>,
 }
 
-/// Values of extended headers for the next member. Of several headers, the first has the last word; of several records in one, readers take
-/// different ones, which is a problem.
+/// Values of extended headers for the next member. If several headers set a value, the first one wins, as in `tarfile`. Two values in one header
+/// are a problem: readers differ in which one they use.
 #[derive(Default)]
 struct Extended {
     name: Option<Vec<u8>>,
@@ -58,7 +58,7 @@ impl<'s> Members<'s> {
                 continue; // The end; some readers go on.
             }
             if !is_tar(&block) {
-                self.end = Some((at, tar("bytes that are no header of a member")));
+                self.end = Some((at, tar("an invalid member header")));
                 break;
             }
             let kind = block.get(156).copied().unwrap_or_default();

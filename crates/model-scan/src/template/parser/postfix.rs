@@ -88,7 +88,7 @@ impl Parser<'_> {
         Some(Value::of(kind))
     }
 
-    /// Of an attribute that was assigned, with those of what it is an attribute of before a point.
+    /// Greatest kind of the assigned attributes that a dotted path names.
     fn attribute(&self, path: &str) -> Kind {
         path.split('.').filter_map(|name| self.kinds.get(&format!(".{name}"))).max().unwrap_or_default()
     }
@@ -169,7 +169,7 @@ impl Parser<'_> {
             _ => Kind::Built,
         };
         if name.starts_with('_') || self.kinds.get(&format!(".{name}")).is_some() {
-            // The latter is what the template has put there.
+            // An assigned attribute is called in place of the method.
             self.reaches_python();
         } else if !names::METHODS.contains(&name) {
             self.unlisted(name);
@@ -205,7 +205,7 @@ impl Parser<'_> {
         let by_attribute = arguments.iter().all(|argument| argument.keyword.as_deref() == Some("attribute"));
         let kind = match name {
             "length" => Kind::Number,
-            // What is no number gives the argument.
+            // For input that is not a number, the result is the argument.
             "int" => of_arguments,
             "default" => of.kind.max(of_arguments),
             "trim" => part(of.kind),
