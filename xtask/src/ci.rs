@@ -1,4 +1,4 @@
-//! `ci`: the checks of a change; `nightly`: those that take long and seldom find something else.
+//! `ci`: the checks that every change needs; `nightly`: those that take longer.
 
 use core::time::Duration;
 use std::process::Command;

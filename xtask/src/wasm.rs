@@ -46,7 +46,7 @@ const MODULES: [Module; 7] = [
     Module { name: "apr-pickles", features: "pickles", has_simd: false, max_gzip: 150_000 },
     Module { name: "apr-hdf5", features: "hdf5", has_simd: false, max_gzip: 150_000 },
     Module { name: "apr-graphs", features: "graphs", has_simd: false, max_gzip: 150_000 },
-    // A scanner that calls nothing safe but what it knows carries the names: its tables are a third of it.
+    // The allowlists of the scanner and other data are a quarter of the module.
     Module { name: "apr-scan", features: "scan", has_simd: false, max_gzip: 190_000 },
 ];
 
